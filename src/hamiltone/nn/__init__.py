@@ -1,0 +1,48 @@
+"""Quaternion layers with a visible component axis; every size counts quaternions.
+
+Sequences are ``(B, N, 4, C)``, signals ``(B, 4, C, N)``, maps ``(B, 4, C, T, F)``; components run real, i, j, k.
+"""
+
+from hamiltone.nn.activation import QGLU, QPReLU, SplitActivation
+from hamiltone.nn.attention import HamiltonAttention, KVCache, QAttention, SharedScoreAttention
+from hamiltone.nn.blocks import QConformerBlock, QConvModule, QFeedForward, QTransformerBlock
+from hamiltone.nn.concat import concat
+from hamiltone.nn.conv import QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d
+from hamiltone.nn.dropout import QDropout
+from hamiltone.nn.fold import fold
+from hamiltone.nn.init import isotropic_, polar_
+from hamiltone.nn.linear import QLinear
+from hamiltone.nn.norm import QBatchNorm, QLayerNorm, QRMSNorm
+from hamiltone.nn.qtn import QTNAttention
+from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
+
+__all__ = [
+    "HamiltonAttention",
+    "HamiltonScore",
+    "KVCache",
+    "QAttention",
+    "QBatchNorm",
+    "QConformerBlock",
+    "QConv1d",
+    "QConv2d",
+    "QConvModule",
+    "QConvTranspose1d",
+    "QConvTranspose2d",
+    "QDropout",
+    "QFeedForward",
+    "QGLU",
+    "QLayerNorm",
+    "QLinear",
+    "QPReLU",
+    "QRMSNorm",
+    "QTNAttention",
+    "QTransformerBlock",
+    "ScoreRule",
+    "SharedScore",
+    "SharedScoreAttention",
+    "SplitActivation",
+    "concat",
+    "fold",
+    "isotropic_",
+    "polar_",
+]

@@ -1,0 +1,195 @@
+"""Quaternion multi-head attention (Eq. 8-18): projections, heads, masks and cache around a score rule."""
+
+from typing import Literal, overload
+
+import torch
+from torch import Tensor, nn
+
+from hamiltone.nn.linear import QLinear
+from hamiltone.nn.masks import combine_masks
+from hamiltone.nn.norm import QRMSNorm
+from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
+
+
+class KVCache:
+    """The keys and values seen so far, for step-by-step decoding; hand a fresh one to each layer and sequence.
+
+    >>> attention, cache = SharedScoreAttention(8, heads=2), KVCache()
+    >>> for token in torch.randn(5, 1, 1, 4, 8):
+    ...     y = attention(token, causal=True, cache=cache)
+    >>> len(cache), y.shape
+    (5, torch.Size([1, 1, 4, 8]))
+    """
+
+    def __init__(self) -> None:
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+
+    def __len__(self) -> int:
+        return 0 if self.keys is None else self.keys.shape[2]
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the new positions of ``(B, H, N, 4, D)`` and return all of them."""
+        if self.keys is not None and self.values is not None:
+            if self.keys.shape[0] != k.shape[0]:
+                raise ValueError(f"the cache holds a batch of {self.keys.shape[0]}, got a batch of {k.shape[0]}")
+            k, v = torch.cat([self.keys, k], dim=2), torch.cat([self.values, v], dim=2)
+        self.keys, self.values = k, v
+        return k, v
+
+
+class QAttention(nn.Module):
+    """Multi-head attention over quaternion sequences with the score rule it is handed.
+
+    Queries, keys and values come from quaternion linear layers (Eq. 8), pass QRMSNorm with a gain per head and
+    quaternion (Eq. 17-18), and are cut into heads along the channels, so that every head holds whole quaternions.
+
+    Shape:
+        x: ``(B, N, 4, dim)``, context: ``(B, M, 4, dim)``
+        returns: ``(B, N, 4, dim)``, with `need_weights` also the maps: ``(B, H, N, M)`` or ``(B, H, 4, N, M)``
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        rule: ScoreRule,
+        *,
+        bias: bool = True,
+        qk_norm: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if heads < 1 or dim % heads:
+            raise ValueError(f"heads must divide dim, got {heads} heads for {dim} quaternions")
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+        self.dim, self.heads, self.rule, self.dropout = dim, heads, rule, dropout
+        self.query = QLinear(dim, dim, bias)
+        self.key = QLinear(dim, dim, bias)
+        self.value = QLinear(dim, dim, bias)
+        self.out = QLinear(dim, dim, bias)
+        self.query_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
+        self.key_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
+
+    def project(self, x: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Eq. 8 and the query-key normalisation: queries ``(B, H, N, 4, D)``, keys and values ``(B, H, M, 4, D)``."""
+        q = self.split_heads(self.query_norm(self.query(x)))
+        k = self.split_heads(self.key_norm(self.key(source)))
+        return q, k, self.split_heads(self.value(source))
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """``(B, N, 4, C)`` to ``(B, H, N, 4, D)``: every component is cut, so every head sees all four."""
+        return x.unflatten(-1, (self.heads, -1)).permute(0, 3, 1, 2, 4)
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """``(B, H, N, 4, D)`` to ``(B, N, 4, C)`` and through the output projection."""
+        y: Tensor = self.out(heads.permute(0, 2, 3, 1, 4).flatten(-2))
+        return y
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor | None = ...,
+        *,
+        mask: Tensor | None = ...,
+        key_padding_mask: Tensor | None = ...,
+        causal: bool = ...,
+        cache: KVCache | None = ...,
+        need_weights: Literal[False] = ...,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor | None = ...,
+        *,
+        mask: Tensor | None = ...,
+        key_padding_mask: Tensor | None = ...,
+        causal: bool = ...,
+        cache: KVCache | None = ...,
+        need_weights: Literal[True],
+    ) -> tuple[Tensor, Tensor]: ...
+
+    def forward(
+        self,
+        x: Tensor,
+        context: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        key_padding_mask: Tensor | None = None,
+        causal: bool = False,
+        cache: KVCache | None = None,
+        need_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Attend from x to itself or to `context`.
+
+        Boolean masks mean True = may attend, float masks are added to the scores; `mask` is broadcastable to
+        ``(B, H, N, M)``, `key_padding_mask` is ``(B, M)`` with True = a real token. With a `cache`, x holds the new
+        positions only and M counts the old ones too. A query that may see no key gives zero before the output
+        projection.
+        """
+        source = x if context is None else context
+        self._check(x, source, causal, cache)
+        q, k, v = self.project(x, source)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        shape = (q.shape[0], self.heads, q.shape[2], k.shape[2])
+        combined = combine_masks(mask, key_padding_mask, causal, shape, q)
+        dropout = self.dropout if self.training else 0.0
+        maps = None
+        if need_weights:
+            y, maps = self.rule.explicit(q, k, v, mask=combined.mask, causal=combined.causal, dropout=dropout)
+        else:
+            y = self.rule.attend(q, k, v, mask=combined.mask, causal=combined.causal, dropout=dropout)
+        if combined.live is not None:
+            y = y.masked_fill(~combined.live[..., None], 0.0)
+            maps = None if maps is None else maps.masked_fill(~combined.live[:, :, None], 0.0)
+        y = self.merge(y)
+        if maps is None:
+            return y
+        return y, maps[:, :, 0] if self.rule.maps == 1 else maps
+
+    def _check(self, x: Tensor, source: Tensor, causal: bool, cache: KVCache | None) -> None:
+        for name, tensor in (("x", x), ("context", source)):
+            if tensor.dim() != 4 or tensor.shape[2] != 4 or tensor.shape[3] != self.dim:
+                raise ValueError(f"{name} must be (B, N, 4, {self.dim}), got shape {tuple(tensor.shape)}")
+            if tensor.shape[1] == 0:
+                raise ValueError(f"{name} must hold at least one position, got an empty sequence {tuple(tensor.shape)}")
+        if source is x:
+            return
+        if source.shape[0] != x.shape[0]:
+            raise ValueError(f"x and context must have one batch size, got {x.shape[0]} and {source.shape[0]}")
+        if cache is not None:
+            raise ValueError("a cache extends self-attention step by step; leave it out when context is given")
+        if causal and source.shape[1] != x.shape[1]:
+            raise ValueError(
+                f"causal attention to a context needs equal lengths, got {x.shape[1]} queries and "
+                f"{source.shape[1]} keys; pass a mask to say how they align"
+            )
+
+    def extra_repr(self) -> str:
+        """Sizes in quaternions."""
+        return f"{self.dim}, heads={self.heads}, rule={type(self.rule).__name__}, dropout={self.dropout}"
+
+
+class SharedScoreAttention(QAttention):
+    """The paper's attention: one map per head, shared by the four components of the values (Eq. 9-13).
+
+    >>> attention = SharedScoreAttention(16, heads=4)
+    >>> y, maps = attention(torch.randn(2, 10, 4, 16), need_weights=True)
+    >>> y.shape, maps.shape
+    (torch.Size([2, 10, 4, 16]), torch.Size([2, 4, 10, 10]))
+    """
+
+    def __init__(self, dim: int, heads: int, *, bias: bool = True, qk_norm: bool = True, dropout: float = 0.0) -> None:
+        super().__init__(dim, heads, SharedScore(), bias=bias, qk_norm=qk_norm, dropout=dropout)
+
+
+class HamiltonAttention(QAttention):
+    """The rival (Tay et al. 2019): one map per head and component, from the Hamilton product (Eq. 14-16)."""
+
+    def __init__(self, dim: int, heads: int, *, bias: bool = True, qk_norm: bool = True, dropout: float = 0.0) -> None:
+        super().__init__(dim, heads, HamiltonScore(), bias=bias, qk_norm=qk_norm, dropout=dropout)

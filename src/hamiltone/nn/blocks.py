@@ -1,0 +1,120 @@
+"""Transformer and Conformer blocks over quaternion sequences; they are handed their attention (Figure 6b)."""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from hamiltone.nn.activation import QGLU
+from hamiltone.nn.conv import QConv1d
+from hamiltone.nn.dropout import QDropout
+from hamiltone.nn.linear import QLinear
+from hamiltone.nn.norm import QBatchNorm, QLayerNorm
+
+
+class QFeedForward(nn.Sequential):
+    """Two quaternion linear layers around a split activation.
+
+    Shape:
+        x: ``(..., 4, dim)``
+        returns: the same
+    """
+
+    def __init__(self, dim: int, hidden: int, *, activation: nn.Module | None = None, dropout: float = 0.0) -> None:
+        super().__init__(
+            QLinear(dim, hidden),
+            activation or nn.GELU(),
+            QDropout(dropout),
+            QLinear(hidden, dim),
+            QDropout(dropout),
+        )
+
+
+class QConvModule(nn.Module):
+    """The Conformer's convolution module: norm, gated 1x1, convolution along the sequence, norm, SiLU, 1x1.
+
+    `groups` is 1 in the paper's models (a full quaternion convolution); ``groups=dim`` makes it depthwise.
+
+    Shape:
+        x: ``(B, N, 4, dim)``, key_padding_mask: ``(B, N)``, True = a real token
+        returns: ``(B, N, 4, dim)``
+    """
+
+    def __init__(self, dim: int, kernel_size: int = 31, *, groups: int = 1, dropout: float = 0.0) -> None:
+        super().__init__()
+        if kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size must be odd to keep the length, got {kernel_size}")
+        self.norm = QLayerNorm(dim)
+        self.gate = nn.Sequential(QConv1d(dim, 2 * dim, 1), QGLU(dim=1))
+        self.convolution = nn.Sequential(
+            QConv1d(dim, dim, kernel_size, padding=kernel_size // 2, groups=groups), QBatchNorm(dim), nn.SiLU()
+        )
+        self.out = nn.Sequential(QConv1d(dim, dim, 1), QDropout(dropout, dim=1))
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        """Mix neighbours; padded positions send nothing to their neighbours."""
+        signal = self.gate(self.norm(x).permute(0, 2, 3, 1))  # (B, 4, C, N)
+        if key_padding_mask is not None:
+            signal = signal * key_padding_mask[:, None, None]
+        y: Tensor = self.out(self.convolution(signal)).permute(0, 3, 1, 2)
+        return y
+
+
+class QTransformerBlock(nn.Module):
+    """Pre-norm Transformer block: QLayerNorm - attention - QLayerNorm - feed-forward, each with a residual.
+
+    Shape:
+        x: ``(B, N, 4, dim)``
+        returns: the same
+    """
+
+    def __init__(self, dim: int, attention: nn.Module, feed_forward: nn.Module, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.attention_norm = QLayerNorm(dim)
+        self.attention = attention
+        self.dropout = QDropout(dropout)
+        self.feed_forward_norm = QLayerNorm(dim)
+        self.feed_forward = feed_forward
+
+    def forward(self, x: Tensor, **options: Any) -> Tensor:
+        """`options` (masks, causal, cache) go to the attention as they are."""
+        x = x + self.dropout(self.attention(self.attention_norm(x), **options))
+        y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
+        return y
+
+
+class QConformerBlock(nn.Module):
+    """Conformer block: half feed-forward, attention, convolution, half feed-forward, norm (Gulati et al. 2020).
+
+    Shape:
+        x: ``(B, N, 4, dim)``, key_padding_mask: ``(B, N)``, True = a real token
+        returns: ``(B, N, 4, dim)``
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        attention: nn.Module,
+        convolution: QConvModule,
+        feed_forwards: tuple[nn.Module, nn.Module],
+        *,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        first, second = feed_forwards
+        self.first_feed_forward = nn.Sequential(QLayerNorm(dim), first)
+        self.attention_norm = QLayerNorm(dim)
+        self.attention = attention
+        self.dropout = QDropout(dropout)
+        self.convolution = convolution
+        self.second_feed_forward = nn.Sequential(QLayerNorm(dim), second)
+        self.norm = QLayerNorm(dim)
+
+    def forward(self, x: Tensor, *, key_padding_mask: Tensor | None = None, **options: Any) -> Tensor:
+        """`options` (mask) go to the attention as they are; the padding mask also guards the convolution."""
+        x = x + 0.5 * self.first_feed_forward(x)
+        attended = self.attention(self.attention_norm(x), key_padding_mask=key_padding_mask, **options)
+        x = x + self.dropout(attended)
+        x = x + self.convolution(x, key_padding_mask)
+        x = x + 0.5 * self.second_feed_forward(x)
+        y: Tensor = self.norm(x)
+        return y

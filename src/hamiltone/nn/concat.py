@@ -1,0 +1,27 @@
+"""Concatenation of quaternion channels."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from hamiltone.algebra import component_axis
+
+
+def concat(tensors: Sequence[Tensor], dim: int = -2) -> Tensor:
+    """Join quaternion channels; every component is joined with its own kind.
+
+    Shape:
+        tensors: each ``(..., 4, C_i, ...)`` with the components at `dim`
+        returns: ``(..., 4, ΣC_i, ...)``
+
+    >>> concat([torch.zeros(2, 4, 3), torch.zeros(2, 4, 5)]).shape
+    torch.Size([2, 4, 8])
+    """
+    if not tensors:
+        raise ValueError("concat expected at least one tensor, got none")
+    axes = {component_axis(x, dim) + 1 for x in tensors}
+    if len(axes) > 1 or axes.pop() == tensors[0].dim():
+        shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
+        raise ValueError(f"concat expected a channel axis after the component axis {dim} of every tensor, got {shapes}")
+    return torch.cat(list(tensors), dim=component_axis(tensors[0], dim) + 1)

@@ -1,0 +1,255 @@
+"""Quaternion module in, the same function in plain real layers out: inference pays nothing for quaternions.
+
+Inputs and outputs keep the visible component axis; what happens between is one GEMM or convolution per layer, batch
+norms are merged into the convolution before them, gates share one kernel, and attention computes queries, keys and
+values in one product whose rows are already in head order.
+"""
+
+import copy
+from functools import singledispatch
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hamiltone.algebra import flatten, unflatten
+from hamiltone.nn.activation import QGLU
+from hamiltone.nn.attention import QAttention
+from hamiltone.nn.conv import (
+    QConv,
+    QConv1d,
+    QConv2d,
+    QConvTranspose,
+    QConvTranspose1d,
+    QConvTranspose2d,
+    group_bias,
+    merge_groups,
+    split_groups,
+)
+from hamiltone.nn.linear import QLinear
+from hamiltone.nn.norm import QBatchNorm, QRMSNorm
+
+Memo = dict[nn.Module, nn.Module]
+
+
+def fold(module: nn.Module) -> nn.Module:
+    """Return an eval-mode copy of `module` in which every quaternion layer is a plain real one.
+
+    Works on any module, the user's own included: layers are replaced where they stand, and within ``nn.Sequential``
+    a batch norm or gate that follows a linear layer or convolution is merged into it (its place taken by an identity).
+
+    >>> layer = QLinear(3, 5)
+    >>> real = fold(layer)
+    >>> isinstance(real, nn.Linear), real.weight.shape
+    (True, torch.Size([20, 12]))
+    """
+    with torch.no_grad():
+        return _fold(copy.deepcopy(module).eval(), {}).requires_grad_(False)
+
+
+def _fold(module: nn.Module, memo: Memo) -> nn.Module:
+    """Fold one module, the same way for each place where it is used."""
+    if module not in memo:
+        memo[module] = _convert(module, memo)
+    return memo[module]
+
+
+@singledispatch
+def _convert(module: nn.Module, memo: Memo) -> nn.Module:
+    for name, child in module.named_children():
+        setattr(module, name, _fold(child, memo))
+    return module
+
+
+class RealLinear(nn.Linear):
+    """A folded `QLinear`: ``nn.Linear`` between two reshapes, with the gate that followed it if there was one."""
+
+    gated = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., 4, in_dim)`` to ``(..., 4, out_dim)``."""
+        y = super().forward(flatten(x))
+        return unflatten(F.glu(y) if self.gated else y)
+
+
+class _OnMergedChannels(nn.Module):
+    """What the folded convolutions share: torch's own convolution between two reshapes."""
+
+    gated = False
+    groups: int
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, 4, in_channels, ...)`` to ``(B, 4, out_channels, ...)``."""
+        y = super().forward(merge_groups(x, self.groups))
+        return split_groups(F.glu(y, dim=1) if self.gated else y, self.groups)
+
+
+class RealConv1d(_OnMergedChannels, nn.Conv1d):
+    """A folded `QConv1d`."""
+
+
+class RealConv2d(_OnMergedChannels, nn.Conv2d):
+    """A folded `QConv2d`."""
+
+
+class RealConvTranspose1d(_OnMergedChannels, nn.ConvTranspose1d):
+    """A folded `QConvTranspose1d`."""
+
+
+class RealConvTranspose2d(_OnMergedChannels, nn.ConvTranspose2d):
+    """A folded `QConvTranspose2d`."""
+
+
+_REAL_CONV: dict[type[QConv], type[nn.Module]] = {
+    QConv1d: RealConv1d,
+    QConv2d: RealConv2d,
+    QConvTranspose1d: RealConvTranspose1d,
+    QConvTranspose2d: RealConvTranspose2d,
+}
+
+
+def _with_parameters(layer: nn.Module, weight: Tensor, bias: Tensor | None) -> nn.Module:
+    """Give a layer built on the meta device its weights."""
+    layer.weight = nn.Parameter(weight)
+    layer.bias = None if bias is None else nn.Parameter(bias)
+    return layer.eval()
+
+
+@_convert.register
+def _(layer: QLinear, memo: Memo) -> nn.Module:
+    real = RealLinear(4 * layer.in_dim, 4 * layer.out_dim, layer.bias is not None, device="meta")
+    return _with_parameters(real, layer.real_weight().clone(), None if layer.bias is None else layer.bias.flatten())
+
+
+@_convert.register
+def _(layer: QConv, memo: Memo) -> nn.Module:
+    real_type = next(real for quaternion, real in _REAL_CONV.items() if isinstance(layer, quaternion))
+    real = real_type(
+        4 * layer.in_channels,
+        4 * layer.out_channels,
+        layer.kernel_size,
+        **layer.geometry(),
+        bias=layer.bias is not None,
+        device="meta",
+    )
+    return _with_parameters(real, layer.real_weight().clone(), group_bias(layer.bias, layer.groups))
+
+
+@_convert.register
+def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
+    if type(sequence).forward is nn.Sequential.forward:
+        for i in range(len(sequence) - 1):
+            layer, follower = sequence[i], sequence[i + 1]
+            if isinstance(layer, QLinear | QConv) and isinstance(follower, QBatchNorm):
+                sequence[i] = _absorb_norm(layer, follower)
+                sequence[i + 1] = nn.Identity()
+            elif _gates(layer, follower):
+                sequence[i] = _absorb_gate(layer, memo)
+                sequence[i + 1] = nn.Identity()
+    for name, child in sequence.named_children():
+        setattr(sequence, name, _fold(child, memo))
+    return sequence
+
+
+def _absorb_norm(layer: QLinear | QConv, norm: QBatchNorm) -> QLinear | QConv:
+    """The layer followed by the norm in evaluation, as one quaternion layer: a real factor per output channel."""
+    merged = copy.deepcopy(layer)
+    scale, shift = norm.affine(norm.running_mean, norm.running_var)
+    trailing = (1,) * (layer.weight.dim() - 3)
+    if isinstance(merged, QConvTranspose):
+        factor = scale.view(merged.groups, 1, -1, *trailing)
+        weight = (merged.weight.unflatten(1, (merged.groups, -1)) * factor).flatten(1, 2)
+    else:
+        weight = merged.weight * scale.view(-1, 1, *trailing)
+    merged.weight = nn.Parameter(weight)
+    merged.bias = nn.Parameter(shift if merged.bias is None else merged.bias * scale + shift)
+    return merged
+
+
+def _gates(layer: nn.Module, follower: nn.Module) -> bool:
+    """Whether `follower` is a gate over the output channels of `layer` that one kernel can serve."""
+    if not isinstance(follower, QGLU):
+        return False
+    if isinstance(layer, QLinear):
+        return follower.dim == -2 and layer.out_dim % 2 == 0
+    if not isinstance(layer, QConv) or layer.groups > 1 or layer.out_channels % 2:
+        return False
+    return follower.dim % (layer.rank + 3) == 1
+
+
+def _absorb_gate(layer: nn.Module, memo: Memo) -> nn.Module:
+    """Fold a layer so that values and gates are the two halves of its real output: ``(4, 2, C)`` to ``(2, 4, C)``."""
+    real = _convert(layer, memo)
+
+    def values_first(x: Tensor, axis: int = 0) -> Tensor:
+        return x.unflatten(axis, (4, 2, -1)).transpose(axis, axis + 1).flatten(axis, axis + 2)
+
+    transposed = isinstance(layer, QConvTranspose)
+    real.weight = nn.Parameter(values_first(real.weight, axis=1 if transposed else 0))
+    real.bias = None if real.bias is None else nn.Parameter(values_first(real.bias))
+    real.gated = True
+    return real
+
+
+class FoldedAttention(QAttention):
+    """A folded `QAttention`: two ``nn.Linear`` layers around the same score rule, the head order in their weights."""
+
+    def __init__(self, attention: QAttention) -> None:
+        nn.Module.__init__(self)
+        self.dim, self.heads, self.rule = attention.dim, attention.heads, attention.rule
+        self.dropout = attention.dropout
+        inputs = (attention.query, attention.key, attention.value)
+        biased = attention.out.bias is not None
+        self.qkv = _with_parameters(
+            nn.Linear(4 * self.dim, 12 * self.dim, biased, device="meta"),
+            torch.cat([self._by_head(layer.real_weight()) for layer in inputs]),
+            torch.cat([self._by_head(layer.bias.flatten()) for layer in inputs]) if biased else None,
+        )
+        self.out = _with_parameters(  # type: ignore[assignment]
+            nn.Linear(4 * self.dim, 4 * self.dim, biased, device="meta"),
+            self._by_head(attention.out.real_weight().mT).mT,
+            attention.out.bias.flatten() if attention.out.bias is not None else None,
+        )
+        self.query_norm = self._norm_by_head(attention.query_norm)
+        self.key_norm = self._norm_by_head(attention.key_norm)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """Reorder a real axis of length 4C from ``(4, H, D)`` to ``(H, 4, D)``."""
+        return x.unflatten(0, (4, self.heads, -1)).transpose(0, 1).flatten(0, 2).contiguous()
+
+    def _norm_by_head(self, norm: nn.Module) -> nn.Module:
+        if isinstance(norm, QRMSNorm):
+            gain = norm.gain.view(self.heads, 1, -1)
+            norm = QRMSNorm(self.dim // self.heads, norm.eps)
+            norm.gain = nn.Parameter(gain)
+        return norm.eval()
+
+    def project(self, x: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values in one product (two for cross-attention)."""
+        if source is x:
+            q, k, v = self.qkv(flatten(x)).unflatten(-1, (3, self.heads, 4, -1)).unbind(2)
+        else:
+            cut = 4 * self.dim
+            weight, bias = self.qkv.weight, self.qkv.bias
+            q = F.linear(flatten(x), weight[:cut], None if bias is None else bias[:cut])
+            q = q.unflatten(-1, (self.heads, 4, -1))
+            kv = F.linear(flatten(source), weight[cut:], None if bias is None else bias[cut:])
+            k, v = kv.unflatten(-1, (2, self.heads, 4, -1)).unbind(2)
+        return self.query_norm(q).transpose(1, 2), self.key_norm(k).transpose(1, 2), v.transpose(1, 2)
+
+    def merge(self, heads: Tensor) -> Tensor:
+        """``(B, H, N, 4, D)`` to ``(B, N, 4, C)`` through the output projection."""
+        return unflatten(self.out(heads.transpose(1, 2).flatten(2)))
+
+
+@_convert.register
+def _(attention: QAttention, memo: Memo) -> nn.Module:
+    overridden = type(attention).forward is not QAttention.forward or type(attention).project is not QAttention.project
+    layers = (attention.query, attention.key, attention.value, attention.out)
+    norms = (attention.query_norm, attention.key_norm)
+    plain = all(type(layer) is QLinear for layer in layers) and all(
+        isinstance(norm, QRMSNorm | nn.Identity) for norm in norms
+    )
+    if overridden or not plain:
+        return _convert.dispatch(nn.Module)(attention, memo)
+    return FoldedAttention(attention)

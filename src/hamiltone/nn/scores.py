@@ -1,0 +1,117 @@
+"""Score rules: how a query and a key become attention maps, and maps and values an output.
+
+A rule sees heads with the component axis still visible, ``(B, H, N, 4, D)``. It must say how to score; it may also say
+how to run fused. Write a third rule by subclassing `ScoreRule` and hand it to `QAttention`.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from hamiltone.algebra import flatten, real_matrix, unflatten
+
+
+class ScoreRule(ABC):
+    """One way to score query-key pairs of quaternions.
+
+    `maps` is the number S of maps a head has: 1 (shared by the four components) or 4 (one for each).
+    """
+
+    maps: int = 1
+
+    @abstractmethod
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """The scaled scores before the softmax.
+
+        Shape:
+            q: ``(B, H, N, 4, D)``, k: ``(B, H, M, 4, D)``
+            returns: ``(B, H, S, N, M)``
+        """
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    ) -> Tensor:
+        """softmax(scores + mask) applied to the values, as fast as the rule can; here by the explicit path.
+
+        Shape:
+            q: ``(B, H, N, 4, D)``, k, v: ``(B, H, M, 4, D)``, mask: ``(B|1, H|1, N|1, M|1)``, boolean or additive
+            returns: ``(B, H, N, 4, D)``
+        """
+        return self.explicit(q, k, v, mask=mask, causal=causal, dropout=dropout)[0]
+
+    def explicit(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """The same by batched matrix products, with the maps ``(B, H, S, N, M)`` (before dropout) for analysis."""
+        scores = self.scores(q, k)
+        if causal:
+            scores = scores.masked_fill(~causal_mask(q.shape[2], k.shape[2], q.device), -math.inf)
+        if mask is not None:
+            mask = mask[:, :, None]
+            scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
+        maps = scores.softmax(-1)
+        weights = F.dropout(maps, dropout) if dropout else maps
+        if self.maps == 1:  # Eq. 13: one map, the four components side by side
+            return unflatten(weights[:, :, 0] @ flatten(v)), maps
+        return (weights @ v.transpose(2, 3)).transpose(2, 3), maps  # Eq. 16: (B, H, 4, N, D) -> (B, H, N, 4, D)
+
+
+class SharedScore(ScoreRule):
+    """Re(Q ⊗ K†) / √(4D), one map for all four components (Eq. 9-13): ordinary attention in R^{4D}."""
+
+    maps = 1
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """The four real products of Eq. 10, as one in R^{4D} (Eq. 38)."""
+        return (flatten(q) @ flatten(k).mT)[:, :, None] / math.sqrt(4 * q.shape[-1])
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    ) -> Tensor:
+        """One fused kernel; its default scale 1/√(4D) is the paper's."""
+        y = F.scaled_dot_product_attention(
+            flatten(q), flatten(k), flatten(v), attn_mask=mask, dropout_p=dropout, is_causal=causal
+        )
+        return unflatten(y)
+
+
+class HamiltonScore(ScoreRule):
+    """Q ⊗ Kᵀ / √D, one map and one softmax for each component (Tay et al. 2019; Eq. 14-16)."""
+
+    maps = 4
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """The sixteen real products of Eq. 14, as four in R^{4D} with sign-permuted keys."""
+        return flatten(q)[:, :, None] @ _component_keys(k).mT / math.sqrt(q.shape[-1])
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    ) -> Tensor:
+        """One fused kernel over the four maps of every head.
+
+        Queries are broadcast, not copied; values are padded with zeros to the keys' width because the fast kernel
+        wants equal widths.
+        """
+        batch, heads, length, _, dim = q.shape
+        queries = flatten(q).flatten(0, 1)[:, None].expand(-1, 4, -1, -1)  # (B·H, 4, N, 4D)
+        keys = _component_keys(k).flatten(0, 1)  # (B·H, 4, M, 4D)
+        values = F.pad(v.transpose(2, 3), (0, 3 * dim)).flatten(0, 1)  # (B·H, 4, M, 4D)
+        if mask is not None:
+            mask = mask.expand(batch, heads, -1, -1).flatten(0, 1)[:, None]  # (B·H, 1, N|1, M|1)
+        y = F.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=1 / math.sqrt(dim)
+        )
+        return y[..., :dim].unflatten(0, (batch, heads)).transpose(2, 3)
+
+
+def _component_keys(k: Tensor) -> Tensor:
+    """Keys ``(B, H, M, 4, D)`` to ``(B, H, 4, M, 4D)`` such that q · key[α] is component α of q ⊗ k (Eq. 4)."""
+    return real_matrix(k, dim=3).flatten(4, 5).transpose(2, 3)
+
+
+def causal_mask(n: int, m: int, device: torch.device) -> Tensor:
+    """True where query i of the last n positions may see key j of m: j <= i + (m - n)."""
+    return torch.arange(m, device=device) <= torch.arange(m - n, m, device=device)[:, None]
