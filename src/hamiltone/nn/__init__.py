@@ -17,6 +17,7 @@ from hamiltone.nn.qtn import QTNAttention
 from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
 
 __all__ = [
+    "QGLU",
     "HamiltonAttention",
     "HamiltonScore",
     "KVCache",
@@ -30,7 +31,6 @@ __all__ = [
     "QConvTranspose2d",
     "QDropout",
     "QFeedForward",
-    "QGLU",
     "QLayerNorm",
     "QLinear",
     "QPReLU",

@@ -84,8 +84,7 @@ class QAttention(nn.Module):
 
     def merge(self, heads: Tensor) -> Tensor:
         """``(B, H, N, 4, D)`` to ``(B, N, 4, C)`` and through the output projection."""
-        y: Tensor = self.out(heads.permute(0, 2, 3, 1, 4).flatten(-2))
-        return y
+        return self.out(heads.permute(0, 2, 3, 1, 4).flatten(-2))
 
     @overload
     def forward(

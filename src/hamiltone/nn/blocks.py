@@ -55,8 +55,7 @@ class QConvModule(nn.Module):
         signal = self.gate(self.norm(x).permute(0, 2, 3, 1))  # (B, 4, C, N)
         if key_padding_mask is not None:
             signal = signal * key_padding_mask[:, None, None]
-        y: Tensor = self.out(self.convolution(signal)).permute(0, 3, 1, 2)
-        return y
+        return self.out(self.convolution(signal)).permute(0, 3, 1, 2)
 
 
 class QTransformerBlock(nn.Module):
@@ -78,8 +77,7 @@ class QTransformerBlock(nn.Module):
     def forward(self, x: Tensor, **options: Any) -> Tensor:
         """`options` (masks, causal, cache) go to the attention as they are."""
         x = x + self.dropout(self.attention(self.attention_norm(x), **options))
-        y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
-        return y
+        return x + self.feed_forward(self.feed_forward_norm(x))
 
 
 class QConformerBlock(nn.Module):
@@ -116,5 +114,4 @@ class QConformerBlock(nn.Module):
         x = x + self.dropout(attended)
         x = x + self.convolution(x, key_padding_mask)
         x = x + 0.5 * self.second_feed_forward(x)
-        y: Tensor = self.norm(x)
-        return y
+        return self.norm(x)

@@ -1,7 +1,7 @@
 """Initialisation of quaternion weights, seeded by torch's generator alone.
 
-Both rules give every real weight the variance σ² = gain² / (2 (fan_in + fan_out)), fans counted in quaternions: Glorot's
-2 / (4 fan_in + 4 fan_out) of the equivalent real layer.
+Both rules give every real weight the variance σ² = gain² / (2 (fan_in + fan_out)), fans counted in quaternions: that is
+Glorot's 2 / (4 fan_in + 4 fan_out) of the equivalent real layer.
 """
 
 import math

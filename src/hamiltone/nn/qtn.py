@@ -67,8 +67,7 @@ class QTNAttention(nn.Module):
         y = y.masked_fill(~live, 0.0)  # (B·K, H, R, 4D)
         y = y.unflatten(0, (batch, -1)).transpose(2, 3).flatten(1, 2)[:, :length]  # (B, N, H, 4D)
         y = unflatten(y).transpose(2, 3).flatten(-2)  # (B, N, 4, C)
-        out: Tensor = self.out(y)
-        return out
+        return self.out(y)
 
     def _blocks(self, x: Tensor, *, around: bool) -> Tensor:
         """``(B, N, 4, C)`` to heads of blocks of R positions, with both neighbouring blocks if `around`.

@@ -95,7 +95,7 @@ class HamiltonScore(ScoreRule):
         Queries are broadcast, not copied; values are padded with zeros to the keys' width because the fast kernel
         wants equal widths.
         """
-        batch, heads, length, _, dim = q.shape
+        (batch, heads), dim = q.shape[:2], q.shape[-1]
         queries = flatten(q).flatten(0, 1)[:, None].expand(-1, 4, -1, -1)  # (B·H, 4, N, 4D)
         keys = _component_keys(k).flatten(0, 1)  # (B·H, 4, M, 4D)
         values = F.pad(v.transpose(2, 3), (0, 3 * dim)).flatten(0, 1)  # (B·H, 4, M, 4D)

@@ -1,0 +1,44 @@
+"""The command line: one program, one verb per job, one file per verb; each parses, calls one function and prints."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hamiltone import __version__
+from hamiltone.cli import bench
+from hamiltone.errors import InputError
+
+app = typer.Typer(
+    name="hamiltone",
+    help="Quaternion self-attention with shared scores: speech enhancement, benchmarks and analyses.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench.app, name="bench")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hamiltone {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line: exit code 0 on success, 2 for what the user can mend, 1 for our fault."""
+    try:
+        app()
+    except InputError as error:
+        typer.echo(f"hamiltone: {error}", err=True)
+        sys.exit(2)
