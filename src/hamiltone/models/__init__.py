@@ -1,0 +1,41 @@
+"""Speech enhancement models: names and files to networks."""
+
+from pathlib import Path
+
+import torch
+
+from hamiltone.errors import InputError
+from hamiltone.models.checkpoint import Header, load_checkpoint, save_checkpoint
+from hamiltone.models.enhancer import Enhancer
+from hamiltone.models.presets import PRESETS, EnhancerConfig, build, preset
+
+__all__ = [
+    "PRESETS",
+    "Enhancer",
+    "EnhancerConfig",
+    "Header",
+    "build",
+    "bundled",
+    "load",
+    "load_checkpoint",
+    "preset",
+    "save_checkpoint",
+]
+
+_WEIGHTS = Path(__file__).parent.parent / "weights"
+DEFAULT = "toy"
+
+
+def bundled() -> dict[str, Path]:
+    """The models that come with the package, by name."""
+    return {path.stem: path for path in sorted(_WEIGHTS.glob("*.safetensors"))}
+
+
+def load(model: str | Path | None = None, device: str | torch.device = "cpu") -> Enhancer:
+    """Load a trained model, ready to run: a bundled one by name, any other by its file; None is the default."""
+    name = DEFAULT if model is None else str(model)
+    path = bundled().get(name, Path(name))
+    if not path.exists():
+        hint = f"; {name!r} is an untrained preset, train it first" if name in PRESETS else ""
+        raise InputError(f"there is no model {name!r}: give a file or one of {', '.join(bundled())}{hint}")
+    return load_checkpoint(path, device)[0]

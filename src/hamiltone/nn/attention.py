@@ -133,10 +133,10 @@ class QAttention(nn.Module):
         source = x if context is None else context
         self._check(x, source, causal, cache)
         q, k, v = self.project(x, source)
+        keys = k.shape[2] + (0 if cache is None else len(cache))
+        combined = combine_masks(mask, key_padding_mask, causal, (q.shape[0], self.heads, q.shape[2], keys), q)
         if cache is not None:
             k, v = cache.append(k, v)
-        shape = (q.shape[0], self.heads, q.shape[2], k.shape[2])
-        combined = combine_masks(mask, key_padding_mask, causal, shape, q)
         dropout = self.dropout if self.training else 0.0
         maps = None
         if need_weights:

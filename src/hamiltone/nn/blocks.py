@@ -44,18 +44,20 @@ class QConvModule(nn.Module):
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size must be odd to keep the length, got {kernel_size}")
         self.norm = QLayerNorm(dim)
-        self.gate = nn.Sequential(QConv1d(dim, 2 * dim, 1), QGLU(dim=1))
+        self.gate = nn.Sequential(QLinear(dim, 2 * dim), QGLU())
         self.convolution = nn.Sequential(
-            QConv1d(dim, dim, kernel_size, padding=kernel_size // 2, groups=groups), QBatchNorm(dim), nn.SiLU()
+            QConv1d(dim, dim, kernel_size, padding=kernel_size // 2, groups=groups, bias=False),
+            QBatchNorm(dim),
+            nn.SiLU(),
         )
-        self.out = nn.Sequential(QConv1d(dim, dim, 1), QDropout(dropout, dim=1))
+        self.out = nn.Sequential(QLinear(dim, dim), QDropout(dropout))
 
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
         """Mix neighbours; padded positions send nothing to their neighbours."""
-        signal = self.gate(self.norm(x).permute(0, 2, 3, 1))  # (B, 4, C, N)
+        x = self.gate(self.norm(x))
         if key_padding_mask is not None:
-            signal = signal * key_padding_mask[:, None, None]
-        return self.out(self.convolution(signal)).permute(0, 3, 1, 2)
+            x = x * key_padding_mask[:, :, None, None]
+        return self.out(self.convolution(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
 
 
 class QTransformerBlock(nn.Module):

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.algebra import component_axis
+from hamiltone.nn.tracing import is_traced
 
 
 def concat(tensors: Sequence[Tensor], dim: int = -2) -> Tensor:
@@ -24,4 +25,17 @@ def concat(tensors: Sequence[Tensor], dim: int = -2) -> Tensor:
     if len(axes) > 1 or axes.pop() == tensors[0].dim():
         shapes = ", ".join(str(tuple(x.shape)) for x in tensors)
         raise ValueError(f"concat expected a channel axis after the component axis {dim} of every tensor, got {shapes}")
-    return torch.cat(list(tensors), dim=component_axis(tensors[0], dim) + 1)
+    return cat_in_memory_order(tensors, component_axis(tensors[0], dim) + 1)
+
+
+def cat_in_memory_order(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """``torch.cat`` that keeps the first tensor's memory layout, such as channels-last.
+
+    torch.cat does so for four axes, but not for the five of a quaternion map; here it sees the axes in memory order.
+    """
+    if is_traced():
+        return torch.cat(list(tensors), dim=axis)
+    strides = tensors[0].stride()
+    order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+    joined = torch.cat([x.permute(order) for x in tensors], dim=order.index(axis))
+    return joined.permute([order.index(i) for i in range(len(order))])

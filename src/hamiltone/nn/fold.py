@@ -7,10 +7,12 @@ values in one product whose rows are already in head order.
 
 import copy
 from functools import singledispatch
+from typing import TypeGuard, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.parametrize import is_parametrized
 
 from hamiltone.algebra import flatten, unflatten
 from hamiltone.nn.activation import QGLU
@@ -30,6 +32,7 @@ from hamiltone.nn.linear import QLinear
 from hamiltone.nn.norm import QBatchNorm, QRMSNorm
 
 Memo = dict[nn.Module, nn.Module]
+Layer = TypeVar("Layer", bound=nn.Module)
 
 
 def fold(module: nn.Module) -> nn.Module:
@@ -44,7 +47,7 @@ def fold(module: nn.Module) -> nn.Module:
     (True, torch.Size([20, 12]))
     """
     with torch.no_grad():
-        return _fold(copy.deepcopy(module).eval(), {}).requires_grad_(False)
+        return _fold(copy.deepcopy(module).eval(), {}).eval().requires_grad_(False)
 
 
 def _fold(module: nn.Module, memo: Memo) -> nn.Module:
@@ -56,9 +59,15 @@ def _fold(module: nn.Module, memo: Memo) -> nn.Module:
 
 @singledispatch
 def _convert(module: nn.Module, memo: Memo) -> nn.Module:
-    for name, child in module.named_children():
-        setattr(module, name, _fold(child, memo))
+    for name, child in module._modules.items():  # named_children would skip the second name of a shared child
+        if child is not None:
+            module._modules[name] = _fold(child, memo)
     return module
+
+
+def _is_plain(layer: nn.Module, base: type[Layer], *methods: str) -> TypeGuard[Layer]:
+    """Whether `layer` computes what `base` does: a subclass that overrides one of the methods does not."""
+    return isinstance(layer, base) and all(getattr(type(layer), name) is getattr(base, name) for name in methods)
 
 
 class RealLinear(nn.Linear):
@@ -85,18 +94,34 @@ class _OnMergedChannels(nn.Module):
 
 
 class RealConv1d(_OnMergedChannels, nn.Conv1d):
-    """A folded `QConv1d`."""
+    """A folded `QConv1d`.
+
+    It runs as a convolution of one map whose rows are the signals: the same sums, twice as fast on a CPU.
+    """
+
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        stride, padding, dilation = self.stride[0], self.padding[0], self.dilation[0]
+        rows = F.conv2d(
+            x.transpose(0, 1)[None],  # (1, 4C, B, N)
+            weight[:, :, None],
+            bias,
+            stride=(1, stride),
+            padding=(0, int(padding)),
+            dilation=(1, dilation),
+            groups=self.groups,
+        )
+        return rows[0].transpose(0, 1)
 
 
 class RealConv2d(_OnMergedChannels, nn.Conv2d):
     """A folded `QConv2d`."""
 
 
-class RealConvTranspose1d(_OnMergedChannels, nn.ConvTranspose1d):
+class RealConvTranspose1d(_OnMergedChannels, nn.ConvTranspose1d):  # type: ignore[misc]  # no output_size here
     """A folded `QConvTranspose1d`."""
 
 
-class RealConvTranspose2d(_OnMergedChannels, nn.ConvTranspose2d):
+class RealConvTranspose2d(_OnMergedChannels, nn.ConvTranspose2d):  # type: ignore[misc]  # no output_size here
     """A folded `QConvTranspose2d`."""
 
 
@@ -108,21 +133,26 @@ _REAL_CONV: dict[type[QConv], type[nn.Module]] = {
 }
 
 
-def _with_parameters(layer: nn.Module, weight: Tensor, bias: Tensor | None) -> nn.Module:
-    """Give a layer built on the meta device its weights."""
-    layer.weight = nn.Parameter(weight)
-    layer.bias = None if bias is None else nn.Parameter(bias)
+def _with_parameters(layer: Layer, weight: Tensor, bias: Tensor | None) -> Layer:
+    """Give a layer, built on the meta device or to be changed, its weights, with the input channels last in memory."""
+    weight = weight.movedim(1, -1).contiguous().movedim(-1, 1)
+    layer.register_parameter("weight", nn.Parameter(weight))
+    layer.register_parameter("bias", None if bias is None else nn.Parameter(bias))
     return layer.eval()
 
 
 @_convert.register
 def _(layer: QLinear, memo: Memo) -> nn.Module:
+    if not _is_plain(layer, QLinear, "forward"):
+        return _convert.dispatch(nn.Module)(layer, memo)
     real = RealLinear(4 * layer.in_dim, 4 * layer.out_dim, layer.bias is not None, device="meta")
     return _with_parameters(real, layer.real_weight().clone(), None if layer.bias is None else layer.bias.flatten())
 
 
 @_convert.register
 def _(layer: QConv, memo: Memo) -> nn.Module:
+    if not _is_plain(layer, QConv, "forward"):
+        return _convert.dispatch(nn.Module)(layer, memo)
     real_type = next(real for quaternion, real in _REAL_CONV.items() if isinstance(layer, quaternion))
     real = real_type(
         4 * layer.in_channels,
@@ -137,18 +167,22 @@ def _(layer: QConv, memo: Memo) -> nn.Module:
 
 @_convert.register
 def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
-    if type(sequence).forward is nn.Sequential.forward:
+    if _is_plain(sequence, nn.Sequential, "forward"):
         for i in range(len(sequence) - 1):
             layer, follower = sequence[i], sequence[i + 1]
-            if isinstance(layer, QLinear | QConv) and isinstance(follower, QBatchNorm):
+            if _absorbs(layer) and _is_plain(follower, QBatchNorm, "forward"):
                 sequence[i] = _absorb_norm(layer, follower)
                 sequence[i + 1] = nn.Identity()
-            elif _gates(layer, follower):
+            elif _absorbs(layer) and _gates(layer, follower):
                 sequence[i] = _absorb_gate(layer, memo)
                 sequence[i + 1] = nn.Identity()
-    for name, child in sequence.named_children():
-        setattr(sequence, name, _fold(child, memo))
-    return sequence
+    return _convert.dispatch(nn.Module)(sequence, memo)
+
+
+def _absorbs(layer: nn.Module) -> TypeGuard[QLinear | QConv]:
+    """Whether `layer` can take in what follows it: its weight must be its own, not computed by a parametrization."""
+    plain = _is_plain(layer, QLinear, "forward") or _is_plain(layer, QConv, "forward")
+    return plain and not is_parametrized(layer)
 
 
 def _absorb_norm(layer: QLinear | QConv, norm: QBatchNorm) -> QLinear | QConv:
@@ -168,7 +202,7 @@ def _absorb_norm(layer: QLinear | QConv, norm: QBatchNorm) -> QLinear | QConv:
 
 def _gates(layer: nn.Module, follower: nn.Module) -> bool:
     """Whether `follower` is a gate over the output channels of `layer` that one kernel can serve."""
-    if not isinstance(follower, QGLU):
+    if not _is_plain(follower, QGLU, "forward"):
         return False
     if isinstance(layer, QLinear):
         return follower.dim == -2 and layer.out_dim % 2 == 0
@@ -184,26 +218,29 @@ def _absorb_gate(layer: nn.Module, memo: Memo) -> nn.Module:
     def values_first(x: Tensor, axis: int = 0) -> Tensor:
         return x.unflatten(axis, (4, 2, -1)).transpose(axis, axis + 1).flatten(axis, axis + 2)
 
-    transposed = isinstance(layer, QConvTranspose)
-    real.weight = nn.Parameter(values_first(real.weight, axis=1 if transposed else 0))
-    real.bias = None if real.bias is None else nn.Parameter(values_first(real.bias))
-    real.gated = True
+    weight, bias = real.get_parameter("weight"), dict(real.named_parameters()).get("bias")
+    output_axis = 1 if isinstance(layer, QConvTranspose) else 0
+    _with_parameters(real, values_first(weight, output_axis), None if bias is None else values_first(bias))
+    real.gated = True  # type: ignore[assignment]
     return real
 
 
 class FoldedAttention(QAttention):
     """A folded `QAttention`: two ``nn.Linear`` layers around the same score rule, the head order in their weights."""
 
+    qkv: nn.Linear
+
     def __init__(self, attention: QAttention) -> None:
         nn.Module.__init__(self)
         self.dim, self.heads, self.rule = attention.dim, attention.heads, attention.rule
         self.dropout = attention.dropout
         inputs = (attention.query, attention.key, attention.value)
+        biases = [layer.bias for layer in inputs if layer.bias is not None]
         biased = attention.out.bias is not None
         self.qkv = _with_parameters(
             nn.Linear(4 * self.dim, 12 * self.dim, biased, device="meta"),
             torch.cat([self._by_head(layer.real_weight()) for layer in inputs]),
-            torch.cat([self._by_head(layer.bias.flatten()) for layer in inputs]) if biased else None,
+            torch.cat([self._by_head(bias.flatten()) for bias in biases]) if biased else None,
         )
         self.out = _with_parameters(  # type: ignore[assignment]
             nn.Linear(4 * self.dim, 4 * self.dim, biased, device="meta"),
@@ -244,12 +281,13 @@ class FoldedAttention(QAttention):
 
 @_convert.register
 def _(attention: QAttention, memo: Memo) -> nn.Module:
-    overridden = type(attention).forward is not QAttention.forward or type(attention).project is not QAttention.project
-    layers = (attention.query, attention.key, attention.value, attention.out)
-    norms = (attention.query_norm, attention.key_norm)
-    plain = all(type(layer) is QLinear for layer in layers) and all(
-        isinstance(norm, QRMSNorm | nn.Identity) for norm in norms
-    )
-    if overridden or not plain:
-        return _convert.dispatch(nn.Module)(attention, memo)
-    return FoldedAttention(attention)
+    if _is_plain(attention, QAttention, "forward", "project", "split_heads", "merge"):
+        layers = (attention.query, attention.key, attention.value, attention.out)
+        norms = (attention.query_norm, attention.key_norm)
+        if (
+            all(_is_plain(layer, QLinear, "forward") for layer in layers)
+            and len({layer.bias is None for layer in layers}) == 1
+            and all(_is_plain(norm, QRMSNorm, "forward") or isinstance(norm, nn.Identity) for norm in norms)
+        ):
+            return FoldedAttention(attention)
+    return _convert.dispatch(nn.Module)(attention, memo)

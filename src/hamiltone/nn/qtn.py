@@ -37,6 +37,8 @@ class QTNAttention(nn.Module):
             raise ValueError(f"heads must divide dim, got {heads} heads for {dim} quaternions")
         if kernel_size % 2 == 0 or radius < 1:
             raise ValueError(f"expected an odd kernel and a positive radius, got {kernel_size} and {radius}")
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         self.dim, self.heads, self.radius, self.dropout = dim, heads, radius, dropout
         self.query = QConv1d(dim, dim, kernel_size, padding=kernel_size // 2, bias=bias)
         self.key = QConv1d(dim, dim, kernel_size, padding=kernel_size // 2, bias=bias)
@@ -56,8 +58,12 @@ class QTNAttention(nn.Module):
                 f"key_padding_mask must be boolean of shape (B, N) = {(batch, length)}, got {valid.dtype} "
                 f"of shape {tuple(valid.shape)}"
             )
-        signal = (x * valid[:, :, None, None]).permute(0, 2, 3, 1)  # (B, 4, C, N)
-        q = self._blocks(self.query_norm(self.query(signal).permute(0, 3, 1, 2)), around=False)
+        blocks = (length + self.radius - 1) // self.radius
+        missing = blocks * self.radius - length  # so written, torch.export sees that blocks divide the padded length
+        valid = F.pad(valid, (0, missing))
+        signal = F.pad(x, (0, 0, 0, 0, 0, missing)) * valid[:, :, None, None]
+        signal = signal.permute(0, 2, 3, 1)  # (B, 4, C, K·R): K blocks of R = radius positions
+        q = self._blocks(self.query_norm(self.query(signal).permute(0, 3, 1, 2)))
         k = self._blocks(self.key_norm(self.key(signal).permute(0, 3, 1, 2)), around=True)
         v = self._blocks(self.value(signal).permute(0, 3, 1, 2), around=True)
         allowed = self._band(valid)
@@ -65,32 +71,24 @@ class QTNAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed | ~live, dropout_p=dropout)
         y = y.masked_fill(~live, 0.0)  # (B·K, H, R, 4D)
-        y = y.unflatten(0, (batch, -1)).transpose(2, 3).flatten(1, 2)[:, :length]  # (B, N, H, 4D)
-        y = unflatten(y).transpose(2, 3).flatten(-2)  # (B, N, 4, C)
-        return self.out(y)
+        y = y.unflatten(0, (batch, -1)).transpose(2, 3).flatten(1, 2)  # (B, K·R, H, 4D)
+        y = unflatten(y).transpose(2, 3).flatten(-2)  # (B, K·R, 4, C)
+        return self.out(y.narrow_copy(1, 0, length))  # a view would keep the strides of K·R, which export guards
 
-    def _blocks(self, x: Tensor, *, around: bool) -> Tensor:
-        """``(B, N, 4, C)`` to heads of blocks of R positions, with both neighbouring blocks if `around`.
+    def _blocks(self, x: Tensor, *, around: bool = False) -> Tensor:
+        """``(B, K·R, 4, C)`` to heads of blocks of R positions, with both neighbouring blocks if `around`.
 
         Shape:
-            returns: ``(B·K, H, R, 4D)`` or ``(B·K, H, 3R, 4D)`` for K blocks
+            returns: ``(B·K, H, R, 4D)`` or ``(B·K, H, 3R, 4D)``
         """
-        heads = flatten(x.unflatten(-1, (self.heads, -1)).transpose(2, 3))  # (B, N, H, 4D)
-        blocks = self._cut(heads.flatten(2), around).flatten(0, 1)
+        heads = flatten(x.unflatten(-1, (self.heads, -1)).transpose(2, 3))  # (B, K·R, H, 4D)
+        blocks = heads.flatten(2).unflatten(1, (-1, self.radius))  # (B, K, R, H·4D)
+        blocks = (with_neighbours(blocks) if around else blocks).flatten(0, 1)
         return blocks.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-    def _cut(self, x: Tensor, around: bool) -> Tensor:
-        """``(B, N, E)`` to blocks ``(B, K, R, E)`` or ``(B, K, 3R, E)``, zeros beyond both ends."""
-        radius, length = self.radius, x.shape[1]
-        missing = -length % radius
-        if not around:
-            return F.pad(x, (0, 0, 0, missing)).unflatten(1, (-1, radius))
-        blocks = F.pad(x, (0, 0, radius, radius + missing)).unflatten(1, (-1, radius))
-        return torch.cat([blocks[:, :-2], blocks[:, 1:-1], blocks[:, 2:]], dim=2)
 
     def _band(self, valid: Tensor) -> Tensor:
         """Which key of the three blocks each query may see: real tokens at most `radius` away. ``(B·K, 1, R, 3R)``."""
-        keys = self._cut(valid[..., None].to(torch.uint8), around=True)[..., 0].bool()  # (B, K, 3R)
+        keys = with_neighbours(valid.unflatten(1, (-1, self.radius))[..., None])[..., 0]  # (B, K, 3R)
         distance = torch.arange(3 * self.radius, device=valid.device) - self.radius
         near = (distance - torch.arange(self.radius, device=valid.device)[:, None]).abs() <= self.radius
         return (keys[:, :, None] & near).flatten(0, 1)[:, None]
@@ -98,3 +96,9 @@ class QTNAttention(nn.Module):
     def extra_repr(self) -> str:
         """Sizes in quaternions."""
         return f"{self.dim}, heads={self.heads}, radius={self.radius}, dropout={self.dropout}"
+
+
+def with_neighbours(blocks: Tensor) -> Tensor:
+    """Each block between the one before and the one after, ``(B, K, R, E)`` to ``(B, K, 3R, E)``; zeros at the ends."""
+    padded = F.pad(blocks, (0, 0, 0, 0, 1, 1))
+    return torch.cat([padded[:, :-2], blocks, padded[:, 2:]], dim=2)

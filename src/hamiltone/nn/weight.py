@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from hamiltone.algebra import real_matrix
+from hamiltone.nn.tracing import is_traced
 
 
 def real_weight(weight: Tensor, groups: int = 1) -> Tensor:
@@ -66,13 +67,7 @@ class RealWeightCache:
     @staticmethod
     def _may_keep(weight: Tensor) -> bool:
         """Only a real parameter outside of autograd, tracing and compilation has a lasting identity."""
-        return (
-            not torch.is_grad_enabled()
-            and not torch.compiler.is_compiling()
-            and not torch.jit.is_tracing()
-            and type(weight) is nn.Parameter
-            and not weight.is_meta
-        )
+        return not torch.is_grad_enabled() and not is_traced() and type(weight) is nn.Parameter and not weight.is_meta
 
     @staticmethod
     def _is_current(entry: _Entry, weight: Tensor) -> bool:

@@ -1,0 +1,1 @@
+"""Timings and memory on this machine: methods interleaved in one run, memory in fresh processes."""

@@ -1,0 +1,97 @@
+"""One attention layer at Table 9's setting: shared and Hamilton, fused and explicit, beside a real-valued layer."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hamiltone.benchmark.child import call_in_child, peak_growth_mb
+from hamiltone.benchmark.timing import interleaved, median_ms
+from hamiltone.nn import HamiltonAttention, SharedScoreAttention, fold
+
+DIM, HEADS = 64, 8  # quaternions: 256 reals
+METHODS = (
+    ("shared", "fused"),
+    ("shared", "explicit"),
+    ("hamilton", "fused"),
+    ("hamilton", "explicit"),
+    ("real", "fused"),
+)
+# Real products per query-key pair and quaternion channel: scores plus values.
+PRODUCTS = {"shared": 4 + 4, "hamilton": 16 + 4, "real": 4 + 4}
+
+
+@dataclass(frozen=True)
+class AttentionRow:
+    """One line of the benchmark; `ratio` is the time over that of the fused shared layer at the same length."""
+
+    length: int
+    method: str
+    path: str
+    macs: int
+    ms: float
+    peak_mb: float
+    ratio: float
+
+
+def attention_macs(method: str, length: int, dim: int = DIM) -> int:
+    """Multiply-accumulates of scores and values, projections left out (Table 9)."""
+    return PRODUCTS[method] * length**2 * dim
+
+
+class RealAttention(nn.Module):
+    """Ordinary multi-head attention of the same real width, for comparison."""
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv, self.out = nn.Linear(4 * dim, 12 * dim), nn.Linear(4 * dim, 4 * dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, N, 4C)`` to the same."""
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).transpose(1, 3).unbind(2)
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+def _layer(method: str, path: str) -> Callable[[Tensor], object]:
+    """The layer as one would deploy it: folded, in evaluation; the explicit path forms its maps."""
+    if method == "real":
+        real = RealAttention(DIM, HEADS).eval()
+        return lambda x: real(x.flatten(2))
+    layer = fold(SharedScoreAttention(DIM, HEADS) if method == "shared" else HamiltonAttention(DIM, HEADS))
+    return lambda x: layer(x, need_weights=path == "explicit")
+
+
+def peak_mb(method: str, path: str, length: int) -> float:
+    """Peak memory that one call at `length` adds to this process; run it in a fresh one."""
+    layer = _layer(method, path)
+    with torch.inference_mode():
+        x = torch.randn(1, length, 4, DIM)
+        return peak_growth_mb(lambda: layer(x), warm_up=lambda: layer(x[:, :64]))
+
+
+def bench_attention(
+    lengths: Sequence[int], *, seconds: float = 10.0, tick: Callable[[str], None] = lambda _: None
+) -> Iterable[AttentionRow]:
+    """Yield the rows length by length; `tick` is told what is being measured."""
+    layers = {key: _layer(*key) for key in METHODS}
+    for length in lengths:
+        with torch.inference_mode():
+            x = torch.randn(1, length, 4, DIM)
+            runs = {key: partial(layer, x) for key, layer in layers.items()}
+            times = interleaved(runs, seconds=seconds, tick=partial(tick, f"T = {length}: time"))
+        ms = {key: median_ms(values) for key, values in times.items()}
+        for method, path in METHODS:
+            tick(f"T = {length}: memory of {method} {path}")
+            yield AttentionRow(
+                length=length,
+                method=method,
+                path=path,
+                macs=attention_macs(method, length),
+                ms=ms[method, path],
+                peak_mb=call_in_child(peak_mb, method=method, path=path, length=length),
+                ratio=ms[method, path] / ms["shared", "fused"],
+            )

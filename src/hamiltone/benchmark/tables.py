@@ -1,0 +1,45 @@
+"""Benchmark rows as tables: on the terminal and as Markdown, from one description of the columns."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hamiltone.benchmark.attention import AttentionRow
+from hamiltone.benchmark.machine import this_machine
+
+Columns = Sequence[tuple[str, Callable[[Any], str]]]
+
+ATTENTION: Columns = (
+    ("T", lambda row: str(row.length)),
+    ("method", lambda row: row.method),
+    ("path", lambda row: row.path),
+    ("MACs", lambda row: f"{row.macs / 1e6:,.1f} M"),
+    ("time", lambda row: f"{row.ms:,.1f} ms"),
+    ("to shared", lambda row: f"{row.ratio:.2f}x"),
+    ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
+)
+
+
+def print_table(columns: Columns, rows: Sequence[Any], section: Callable[[Any], object]) -> None:
+    """Print rows under the columns' names, with a rule wherever `section` of a row changes."""
+    table = Table(caption=str(this_machine()), caption_justify="left")
+    for name, _ in columns:
+        table.add_column(name, justify="left" if name in ("method", "path") else "right")
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        last = following is None or section(following) != section(row)
+        table.add_row(*(cell(row) for _, cell in columns), end_section=last)
+    Console().print(table)
+
+
+def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
+    """The same as a Markdown table."""
+    lines = ["| " + " | ".join(name for name, _ in columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(cell(row) for _, cell in columns) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def attention_table(rows: Sequence[AttentionRow]) -> None:
+    """Print the rows of ``bench attention``."""
+    print_table(ATTENTION, rows, section=lambda row: row.length)

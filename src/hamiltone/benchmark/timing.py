@@ -1,0 +1,41 @@
+"""Interleaved wall-clock timing: every method meets the same noise of the machine."""
+
+import statistics
+import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+def interleaved(
+    methods: Mapping[Name, Callable[[], object]],
+    *,
+    seconds: float = 10.0,
+    rounds: tuple[int, int] = (3, 50),
+    tick: Callable[[], None] = lambda: None,
+) -> dict[Name, list[float]]:
+    """Run all methods in turn, round after round, and return each one's times in seconds.
+
+    One warm-up round comes first and sets how many rounds fit into `seconds`, within the limits `rounds`. `tick` is
+    called after every single run.
+    """
+
+    def round_of_times() -> dict[Name, float]:
+        times = {}
+        for name, run in methods.items():
+            start = time.perf_counter()
+            run()
+            times[name] = time.perf_counter() - start
+            tick()
+        return times
+
+    warm_up = sum(round_of_times().values())
+    count = max(rounds[0], min(rounds[1], int(seconds / warm_up)))
+    measured = [round_of_times() for _ in range(count)]
+    return {name: [times[name] for times in measured] for name in methods}
+
+
+def median_ms(times: list[float]) -> float:
+    """The median of times in seconds, in milliseconds."""
+    return 1e3 * statistics.median(times)

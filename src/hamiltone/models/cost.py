@@ -1,0 +1,92 @@
+"""Multiply-accumulates of a model, counted layer by layer on a run without data."""
+
+import copy
+import math
+from functools import singledispatch
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hamiltone.models.enhancer import Enhancer
+from hamiltone.nn import QAttention, QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d, QLinear, QTNAttention
+from hamiltone.nn.conv import QConv
+
+_CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.ConvTranspose1d | nn.ConvTranspose2d
+
+
+@singledispatch
+def layer_macs(layer: nn.Module, x: Tensor, y: Tensor) -> int:
+    """Real multiply-accumulates of one layer that turned x into y; its children are counted on their own."""
+    return 0
+
+
+@layer_macs.register
+def _(layer: QLinear, x: Tensor, y: Tensor) -> int:
+    return 4 * layer.in_dim * y.numel()
+
+
+@layer_macs.register
+def _(layer: nn.Linear, x: Tensor, y: Tensor) -> int:
+    return layer.in_features * y.numel()
+
+
+@layer_macs.register(QConv1d)
+@layer_macs.register(QConv2d)
+def _(layer: QConv, x: Tensor, y: Tensor) -> int:
+    return 4 * layer.in_channels // layer.groups * math.prod(layer.kernel_size) * y.numel()
+
+
+@layer_macs.register(QConvTranspose1d)
+@layer_macs.register(QConvTranspose2d)
+def _(layer: QConv, x: Tensor, y: Tensor) -> int:
+    return 4 * layer.out_channels // layer.groups * math.prod(layer.kernel_size) * x.numel()
+
+
+@layer_macs.register(nn.Conv1d)
+@layer_macs.register(nn.Conv2d)
+def _(layer: nn.Conv2d, x: Tensor, y: Tensor) -> int:
+    return layer.in_channels // layer.groups * math.prod(layer.kernel_size) * y.numel()
+
+
+@layer_macs.register(nn.ConvTranspose1d)
+@layer_macs.register(nn.ConvTranspose2d)
+def _(layer: nn.ConvTranspose2d, x: Tensor, y: Tensor) -> int:
+    return layer.out_channels // layer.groups * math.prod(layer.kernel_size) * x.numel()
+
+
+@layer_macs.register
+def _(layer: QAttention, x: Tensor, y: Tensor) -> int:
+    """Self-attention over ``(B, N, 4, C)``: scores (4 or 16 products) and values (4) for every pair of positions."""
+    products = (16 if layer.rule.maps == 4 else 4) + 4
+    return products * x.shape[0] * x.shape[1] ** 2 * layer.dim
+
+
+@layer_macs.register
+def _(layer: QTNAttention, x: Tensor, y: Tensor) -> int:
+    return 8 * x.shape[0] * x.shape[1] * (2 * layer.radius + 1) * layer.dim
+
+
+def macs(module: nn.Module, *inputs: Tensor) -> int:
+    """Multiply-accumulates of one forward pass, without computing it."""
+    module = copy.deepcopy(module).to("meta").eval()
+    total = 0
+
+    def count(layer: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
+        nonlocal total
+        if isinstance(output, Tensor):
+            total += layer_macs(layer, arguments[0], output)
+
+    hooks = [layer.register_forward_hook(count) for layer in module.modules()]
+    with torch.no_grad():
+        module(*(x.to("meta") for x in inputs))
+    for hook in hooks:
+        hook.remove()
+    return total
+
+
+def macs_per_second(model: Enhancer, seconds: float = 4.0) -> float:
+    """Multiply-accumulates of the network per second of audio, in a window of `seconds` (attention is quadratic)."""
+    frames = math.ceil(seconds * model.sample_rate / model.stft.hop) + 1
+    features = torch.empty(1, 4, 1, frames, model.stft.bins, device="meta")
+    return macs(model.network, features) / seconds

@@ -1,0 +1,96 @@
+"""The quaternion dilated DenseNet, encoder and decoder (Figure 6c)."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from hamiltone.models.tiling import over_time
+from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QDropout, concat
+
+
+class GatedDenseBlock(nn.Module):
+    """1x1 expansion, gated dilated 3x3 convolution, and the result joined to the input.
+
+    Shape:
+        x: ``(B, 4, channels, T, F)``
+        returns: ``(B, 4, channels + growth, T, F)``
+    """
+
+    def __init__(self, channels: int, growth: int, dilation: int, *, expansion: int = 4, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dilation = dilation
+        wide = expansion * growth
+        self.expand = nn.Sequential(QConv2d(channels, wide, 1, bias=False), QBatchNorm(wide), nn.PReLU())
+        self.gate = nn.Sequential(
+            QConv2d(wide, 2 * growth, 3, padding=dilation, dilation=dilation), QGLU(dim=1), QBatchNorm(growth)
+        )
+        self.activate = nn.Sequential(nn.PReLU(), QDropout(dropout, dim=1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Grow the channels."""
+        return over_time(self._grow, x, reach=self.dilation)
+
+    def _grow(self, x: Tensor) -> Tensor:
+        return concat([x, self.activate(self.gate(self.expand(x)))], dim=1)
+
+
+class DilatedDenseNet(nn.Sequential):
+    """Dense blocks of the given dilations; between two blocks a transition halves what the first has joined.
+
+    Shape:
+        x: ``(B, 4, channels, T, F)``
+        returns: ``(B, 4, channels + growth, T, F)``; needs growth = channels, so that halving restores the width
+    """
+
+    def __init__(self, channels: int, dilations: Sequence[int], *, dropout: float = 0.1) -> None:
+        layers: list[nn.Module] = []
+        for position, dilation in enumerate(dilations):
+            if position:
+                layers.append(
+                    nn.Sequential(QConv2d(2 * channels, channels, 1, bias=False), QBatchNorm(channels), nn.PReLU())
+                )
+            layers.append(GatedDenseBlock(channels, channels, dilation, dropout=dropout))
+        super().__init__(*layers)
+
+
+class Encoder(nn.Module):
+    """Features to `channels` quaternions with half the frequency bins.
+
+    Shape:
+        x: ``(B, 4, 1, T, F)``
+        returns: ``(B, 4, channels, T, (F + 1) / 2)``
+    """
+
+    def __init__(self, channels: int, dilations: Sequence[int] = (1, 2, 4), *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(QConv2d(1, channels, 7, padding=3, bias=False), QBatchNorm(channels), nn.PReLU())
+        self.dense = DilatedDenseNet(channels, dilations, dropout=dropout)
+        self.down = nn.Sequential(
+            QConv2d(2 * channels, channels, 3, stride=(1, 2), padding=1, bias=False), QBatchNorm(channels), nn.PReLU()
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode the features."""
+        return self.down(self.dense(self.stem(x)))
+
+
+class Decoder(nn.Module):
+    """Back to the full frequency axis.
+
+    Shape:
+        x: ``(B, 4, channels, T, (F + 1) / 2)``
+        returns: ``(B, 4, 2 channels, T, F)``
+    """
+
+    def __init__(self, channels: int, dilations: Sequence[int] = (8, 4, 2), *, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dense = DilatedDenseNet(channels, dilations, dropout=dropout)
+        self.up = nn.Sequential(
+            QConvTranspose2d(2 * channels, 2 * channels, 3, stride=(1, 2), padding=1, bias=False),
+            QBatchNorm(2 * channels),
+            nn.PReLU(),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Decode to features of every bin."""
+        return self.up(self.dense(x))

@@ -1,0 +1,52 @@
+"""The paper's spectrogram network: features in, magnitude mask and phase correction out (Figure 6a)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from hamiltone.nn import QConv2d, concat
+
+
+class MaskHead(nn.Module):
+    """Two real channels per bin: a mask in (0, 2) and a phase correction in (-π, π).
+
+    Shape:
+        x: ``(B, 4, channels, T, F)``
+        returns: mask and phase, each ``(B, T, F)``
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), nn.PReLU())
+        self.project = nn.Conv2d(4 * channels, 2, 1)
+        self.combine = nn.Conv2d(2, 2, 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Read mask and phase off the features."""
+        mask, phase = self.combine(self.project(self.mix(x).flatten(1, 2))).unbind(1)
+        return 2 * torch.sigmoid(mask), math.pi * torch.tanh(phase)
+
+
+class SpectrogramNetwork(nn.Module):
+    """Encoder, bottleneck and decoder with a skip around the bottleneck; a bottleneck of None leaves it out.
+
+    Shape:
+        features: ``(B, 4, 1, T, F)``, F odd
+        returns: mask and phase, each ``(B, T, F)``
+    """
+
+    def __init__(
+        self, channels: int, encoder: nn.Module, bottleneck: nn.Module | None, decoder: nn.Module, head: nn.Module
+    ) -> None:
+        super().__init__()
+        self.encoder, self.decoder, self.head = encoder, decoder, head
+        self.bottleneck = bottleneck
+        self.fuse = None if bottleneck is None else QConv2d(2 * channels, channels, 1)
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Estimate mask and phase."""
+        x = self.encoder(features)
+        if self.bottleneck is not None and self.fuse is not None:
+            x = self.fuse(concat([x, self.bottleneck(x)], dim=1))
+        return self.head(self.decoder(x))

@@ -1,0 +1,47 @@
+"""Inference in tiles: large temporaries cost page faults and cache misses on a CPU, small ones do not.
+
+The result is the same function; only the order of the work changes, so time and memory per second of audio stay flat
+as recordings grow. Training and tracing see the whole tensor.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from hamiltone.nn.concat import cat_in_memory_order
+from hamiltone.nn.tracing import is_traced
+
+TILE = 2**20
+"""Real numbers in one tile's input, about 4 MB: what a block makes of it stays in cache."""
+
+
+def tiling() -> bool:
+    """Whether we may cut the work: only where nothing is recorded."""
+    return not torch.is_grad_enabled() and not is_traced()
+
+
+def over_batch(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Apply a function of independent sequences ``(S, N, 4, C)`` to a few of them at a time."""
+    count = max(1, TILE // x[:1].numel())
+    if not tiling() or x.shape[0] <= count:
+        return function(x)
+    return torch.cat([function(part) for part in x.split(count)])
+
+
+def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Tensor:
+    """Apply a function of maps ``(B, 4, C, T, F)`` that keeps T and sees `reach` frames to either side.
+
+    Each tile is cut with `reach` more frames where there are any, and what they become is thrown away; at the true ends
+    the function pads as it always does.
+    """
+    frames = x.shape[3]
+    tile = max(4 * reach, TILE // x[:, :, :, :1].numel(), 1)
+    if not tiling() or frames <= tile:
+        return function(x)
+    parts = []
+    for start in range(0, frames, tile):
+        first = max(0, start - reach)
+        kept = min(tile, frames - start)
+        parts.append(function(x[:, :, :, first : start + tile + reach])[:, :, :, start - first :][:, :, :, :kept])
+    return cat_in_memory_order(parts, axis=3)
