@@ -8,8 +8,10 @@ from rich.table import Table
 
 from hamiltone.benchmark.attention import AttentionRow
 from hamiltone.benchmark.machine import this_machine
+from hamiltone.benchmark.model import ModelRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
+LEFT = ("method", "preset", "attention", "path")
 
 ATTENTION: Columns = (
     ("T", lambda row: str(row.length)),
@@ -26,7 +28,7 @@ def print_table(columns: Columns, rows: Sequence[Any], section: Callable[[Any], 
     """Print rows under the columns' names, with a rule wherever `section` of a row changes."""
     table = Table(caption=str(this_machine()), caption_justify="left")
     for name, _ in columns:
-        table.add_column(name, justify="left" if name in ("method", "path") else "right")
+        table.add_column(name, justify="left" if name in LEFT else "right")
     for row, following in zip(rows, [*rows[1:], None], strict=True):
         last = following is None or section(following) != section(row)
         table.add_row(*(cell(row) for _, cell in columns), end_section=last)
@@ -43,3 +45,20 @@ def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
 def attention_table(rows: Sequence[AttentionRow]) -> None:
     """Print the rows of ``bench attention``."""
     print_table(ATTENTION, rows, section=lambda row: row.length)
+
+
+MODEL: Columns = (
+    ("preset", lambda row: row.preset),
+    ("attention", lambda row: row.attention),
+    ("path", lambda row: row.path),
+    ("folded", lambda row: "yes" if row.folded else "no"),
+    ("audio", lambda row: f"{row.seconds:g} s"),
+    ("RTF", lambda row: f"{row.rtf:.3f}"),
+    ("10-90 %", lambda row: f"{row.rtf_p10:.3f}-{row.rtf_p90:.3f}"),
+    ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
+)
+
+
+def model_table(rows: Sequence[ModelRow]) -> None:
+    """Print the rows of ``bench model``."""
+    print_table(MODEL, rows, section=lambda row: row.seconds)

@@ -6,7 +6,7 @@ import torch
 
 from hamiltone.errors import InputError
 from hamiltone.models.checkpoint import Header, load_checkpoint, save_checkpoint
-from hamiltone.models.enhancer import Enhancer
+from hamiltone.models.enhancer import Enhancer, folded
 from hamiltone.models.presets import PRESETS, EnhancerConfig, build, preset
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Header",
     "build",
     "bundled",
+    "folded",
     "load",
     "load_checkpoint",
     "preset",
@@ -32,10 +33,10 @@ def bundled() -> dict[str, Path]:
 
 
 def load(model: str | Path | None = None, device: str | torch.device = "cpu") -> Enhancer:
-    """Load a trained model, ready to run: a bundled one by name, any other by its file; None is the default."""
+    """Load a trained model, folded and ready to run: a bundled one by name, any other by file; None is the default."""
     name = DEFAULT if model is None else str(model)
     path = bundled().get(name, Path(name))
     if not path.exists():
         hint = f"; {name!r} is an untrained preset, train it first" if name in PRESETS else ""
         raise InputError(f"there is no model {name!r}: give a file or one of {', '.join(bundled())}{hint}")
-    return load_checkpoint(path, device)[0]
+    return folded(load_checkpoint(path, device)[0])

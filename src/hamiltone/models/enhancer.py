@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from hamiltone.audio.features import quaternion_features, spectral_gain
 from hamiltone.audio.stft import STFT
+from hamiltone.nn import fold
 
 
 def rms_level(waveform: Tensor) -> Tensor:
@@ -40,3 +41,8 @@ class Enhancer(nn.Module):
     def apply_gain(self, waveform: Tensor, gain: Tensor) -> Tensor:
         """Filter waveforms ``(B, L)`` of any level by a gain ``(B, T, F)``."""
         return self.stft.inverse(self.stft(waveform) * gain, waveform.shape[-1])
+
+
+def folded(model: Enhancer) -> Enhancer:
+    """The model in plain real layers, for inference (see `hamiltone.nn.fold`)."""
+    return Enhancer(model.stft, fold(model.network), sample_rate=model.sample_rate).eval()

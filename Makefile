@@ -1,0 +1,34 @@
+# From a fresh clone: `make demo` and `make test` do all set-up in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: demo test check bench clean
+
+demo: .venv/installed
+	$(BIN)/python examples/demo.py
+
+test: .venv/developing
+	$(BIN)/python -m pytest
+
+check: .venv/developing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python -m hamiltone.benchmark.page
+
+clean:
+	rm -rf .venv build dist demo
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) --editable .
+	touch $@
+
+# pesq is built from source; without a C compiler the tests that need it are skipped.
+.venv/developing: .venv/installed
+	$(PIP) --editable '.[dev]'
+	$(PIP) pesq || echo 'pesq could not be built (is there a C compiler?): its tests will be skipped'
+	touch $@

@@ -1,0 +1,104 @@
+"""Whole models, waveform to waveform: real-time factor and memory with shared and Hamilton scores."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hamiltone.benchmark.child import call_in_child, peak_growth_mb
+from hamiltone.benchmark.timing import interleaved
+from hamiltone.inference import enhance
+from hamiltone.models import Enhancer, build, folded, preset
+from hamiltone.nn import QAttention, ScoreRule
+
+
+class Variant(NamedTuple):
+    """One way to run a preset; `path` is fused (one kernel) or explicit (matrix products and maps)."""
+
+    preset: str
+    attention: str
+    path: str
+    folded: bool
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One line of the benchmark: median real-time factor with its 10th and 90th percentile, and peak memory."""
+
+    preset: str
+    attention: str
+    path: str
+    folded: bool
+    seconds: float
+    rtf: float
+    rtf_p10: float
+    rtf_p90: float
+    peak_mb: float
+
+
+class Unfused(ScoreRule):
+    """A rule that always takes its explicit path."""
+
+    def __init__(self, rule: ScoreRule) -> None:
+        self.rule, self.maps = rule, rule.maps
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """The scores of the rule inside."""
+        return self.rule.scores(q, k)
+
+
+def variants(name: str, attentions: Sequence[str]) -> list[Variant]:
+    """Each attention folded and as trained, and, where there are scores to compare, by the folded explicit path."""
+    chosen = [Variant(name, attention, "fused", is_folded) for attention in attentions for is_folded in (True, False)]
+    explicit = [Variant(name, attention, "explicit", True) for attention in attentions if attention == "hamilton"]
+    return chosen + explicit
+
+
+def make(variant: Variant) -> Enhancer:
+    """Build a variant with random weights; speed does not depend on them."""
+    torch.manual_seed(0)
+    model = build(preset(variant.preset, variant.attention)).eval()
+    if variant.folded:
+        model = folded(model)
+    if variant.path == "explicit":
+        for module in model.modules():
+            if isinstance(module, QAttention):
+                module.rule = Unfused(module.rule)
+    return model
+
+
+def _noise(seconds: float) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)
+
+
+def peak_mb(variant: Sequence[str | bool], seconds: float) -> float:
+    """Peak memory that one run adds to this process; run it in a fresh one."""
+    model = make(Variant(*variant))  # type: ignore[arg-type]
+    waveform = _noise(seconds)
+    return peak_growth_mb(
+        lambda: enhance(waveform, 16_000, model=model), warm_up=lambda: enhance(waveform[:1600], 16_000, model=model)
+    )
+
+
+def bench_model(
+    chosen: Sequence[Variant],
+    lengths: Sequence[float],
+    *,
+    rounds: tuple[int, int] = (3, 20),
+    tick: Callable[[str], None] = lambda _: None,
+) -> Iterator[ModelRow]:
+    """Yield rows length by length through the windows of `enhance`; `tick` is told what is being measured."""
+    models = {variant: make(variant) for variant in chosen}
+    for seconds in lengths:
+        waveform = _noise(seconds)
+        runs = {variant: partial(enhance, waveform, 16_000, model=model) for variant, model in models.items()}
+        times = interleaved(runs, seconds=10.0, rounds=rounds, tick=partial(tick, f"{seconds:g} s of audio: time"))
+        for variant in chosen:
+            tick(f"{seconds:g} s of audio: memory of {variant.attention} {variant.path}")
+            low, middle, high = np.percentile(times[variant], (10, 50, 90)) / seconds
+            peak = call_in_child(peak_mb, variant=list(variant), seconds=seconds)
+            yield ModelRow(*variant, seconds, float(middle), float(low), float(high), peak)
