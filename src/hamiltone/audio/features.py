@@ -4,15 +4,22 @@ import torch
 from torch import Tensor
 
 
-def quaternion_features(spectrum: Tensor) -> Tensor:
+def quaternion_features(spectrum: Tensor, exponent: float = 1.0) -> Tensor:
     """The pure quaternion 0 + |X| i + Re X j + Im X k of every bin (Eq. 19).
+
+    An `exponent` below one first compresses the magnitude to |X|^exponent, which brings quiet and loud bins together.
 
     Shape:
         spectrum: complex ``(B, T, F)``
         returns: ``(B, 4, 1, T, F)``
     """
     magnitude = spectrum.abs()
-    return torch.stack([torch.zeros_like(magnitude), magnitude, spectrum.real, spectrum.imag], dim=1)[:, :, None]
+    if exponent != 1.0:
+        compressed = magnitude.pow(exponent)
+        spectrum = spectrum * (compressed / magnitude.clamp_min(1e-12))
+        magnitude = compressed
+    components = [torch.zeros_like(magnitude), magnitude, spectrum.real, spectrum.imag]
+    return torch.stack(components, dim=-1).permute(0, 3, 1, 2)[:, :, None]  # channels last in memory
 
 
 def spectral_gain(mask: Tensor, phase: Tensor) -> Tensor:

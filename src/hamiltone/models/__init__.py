@@ -6,11 +6,14 @@ import torch
 
 from hamiltone.errors import InputError
 from hamiltone.models.checkpoint import Header, load_checkpoint, save_checkpoint
+from hamiltone.models.configs import CompactConfig, Config, EnhancerConfig
 from hamiltone.models.enhancer import Enhancer, folded
-from hamiltone.models.presets import PRESETS, EnhancerConfig, build, preset
+from hamiltone.models.presets import PRESETS, build, preset
 
 __all__ = [
     "PRESETS",
+    "CompactConfig",
+    "Config",
     "Enhancer",
     "EnhancerConfig",
     "Header",

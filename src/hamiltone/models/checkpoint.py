@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from hamiltone.errors import InputError
+from hamiltone.models.configs import Config, from_json, to_json
 from hamiltone.models.enhancer import Enhancer
-from hamiltone.models.presets import EnhancerConfig, build
+from hamiltone.models.presets import build
 
 FORMAT = 1
 KEY = "hamiltone"
@@ -25,14 +26,16 @@ KEY = "hamiltone"
 class Header:
     """What a checkpoint says about itself: how to build the model, and how it was trained."""
 
-    config: EnhancerConfig
+    config: Config
     preset: str = ""
     training: dict[str, Any] = field(default_factory=dict)
 
 
 def save_checkpoint(path: str | Path, model: Enhancer, header: Header) -> None:
     """Write the model's weights and header; the file appears whole or not at all."""
-    text = json.dumps({"format": FORMAT, **asdict(header)})
+    text = json.dumps(
+        {"format": FORMAT, "preset": header.preset, "config": to_json(header.config), "training": header.training}
+    )
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     write_tensors(path, tensors, {KEY: text})
 
@@ -81,16 +84,11 @@ def _parse_header(path: str | Path, metadata: Mapping[str, str]) -> Header:
     try:
         content = json.loads(metadata[KEY])
         if content["format"] != FORMAT:
-            raise InputError(f"{path} has checkpoint format {content['format']}, this version reads {FORMAT}")
-        stored = content["config"]
-        unknown = stored.keys() - {entry.name for entry in fields(EnhancerConfig)}
-        if unknown:
-            raise InputError(f"{path} has settings this version does not know: {', '.join(sorted(unknown))}")
-        settings: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-        }
-        config = EnhancerConfig(**settings)
+            raise InputError(f"its checkpoint format is {content['format']}, this version reads {FORMAT}")
+        config = from_json(content["config"])
         return Header(config, content.get("preset", ""), content.get("training", {}))
+    except InputError as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise InputError(f"{path} has a damaged header: {error}") from None
 

@@ -18,16 +18,17 @@ class Enhancer(nn.Module):
     """Estimates a complex gain per time-frequency bin from the noisy spectrum and applies it.
 
     The network sees a waveform of unit level, so the result does not depend on how loud the recording is. `network`
-    maps quaternion features ``(B, 4, 1, T, F)`` to a magnitude mask and a phase correction, each ``(B, T, F)``.
+    maps quaternion features ``(B, 4, 1, T, F)``, compressed by `exponent`, to a magnitude mask and a phase correction,
+    each ``(B, T, F)``.
 
     Shape:
         waveform: ``(B, L)``, L >= 1, at `sample_rate`
         returns: ``(B, L)``
     """
 
-    def __init__(self, stft: STFT, network: nn.Module, *, sample_rate: int = 16_000) -> None:
+    def __init__(self, stft: STFT, network: nn.Module, *, sample_rate: int = 16_000, exponent: float = 1.0) -> None:
         super().__init__()
-        self.stft, self.network, self.sample_rate = stft, network, sample_rate
+        self.stft, self.network, self.sample_rate, self.exponent = stft, network, sample_rate, exponent
 
     def forward(self, waveform: Tensor) -> Tensor:
         """Enhance whole waveforms, each with its own level."""
@@ -35,7 +36,7 @@ class Enhancer(nn.Module):
 
     def gain(self, waveform: Tensor) -> Tensor:
         """The complex gain ``(B, T, F)`` for waveforms that already have unit level (over the whole recording)."""
-        mask, phase = self.network(quaternion_features(self.stft(waveform)))
+        mask, phase = self.network(quaternion_features(self.stft(waveform), self.exponent))
         return spectral_gain(mask, phase)
 
     def apply_gain(self, waveform: Tensor, gain: Tensor) -> Tensor:
@@ -45,4 +46,5 @@ class Enhancer(nn.Module):
 
 def folded(model: Enhancer) -> Enhancer:
     """The model in plain real layers, for inference (see `hamiltone.nn.fold`)."""
-    return Enhancer(model.stft, fold(model.network), sample_rate=model.sample_rate).eval()
+    network = fold(model.network)
+    return Enhancer(model.stft, network, sample_rate=model.sample_rate, exponent=model.exponent).eval()

@@ -9,15 +9,16 @@ from hamiltone.nn import QConv2d, concat
 
 
 class MaskHead(nn.Module):
-    """Two real channels per bin: a mask in (0, 2) and a phase correction in (-π, π).
+    """Two real channels per bin: a mask in (0, `limit`) and a phase correction in (-π, π).
 
     Shape:
         x: ``(B, 4, channels, T, F)``
         returns: mask and phase, each ``(B, T, F)``
     """
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, limit: float = 2.0) -> None:
         super().__init__()
+        self.limit = limit
         self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), nn.PReLU())
         self.project = nn.Conv2d(4 * channels, 2, 1)
         self.combine = nn.Conv2d(2, 2, 1)
@@ -25,7 +26,7 @@ class MaskHead(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Read mask and phase off the features."""
         mask, phase = self.combine(self.project(self.mix(x).flatten(1, 2))).unbind(1)
-        return 2 * torch.sigmoid(mask), math.pi * torch.tanh(phase)
+        return self.limit * torch.sigmoid(mask), math.pi * torch.tanh(phase)
 
 
 class SpectrogramNetwork(nn.Module):

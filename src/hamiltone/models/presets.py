@@ -1,13 +1,15 @@
-"""Names to models: the paper's networks (Tables 2, 3, 12) as frozen configurations, and the builder that reads them."""
+"""Names to models: the paper's networks (Tables 2, 3, 12) and the compact one, and the builder that reads them."""
 
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import replace
+from functools import singledispatch
 
 from torch import nn
 
 from hamiltone.audio.stft import STFT
 from hamiltone.errors import InputError
 from hamiltone.models.bottleneck import Bottleneck
+from hamiltone.models.compact import CompactBlock, CompactDecoder, CompactEncoder, CompactNetwork
+from hamiltone.models.configs import Attention, CompactConfig, Config, EnhancerConfig
 from hamiltone.models.densenet import Decoder, Encoder
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.models.network import MaskHead, SpectrogramNetwork
@@ -22,35 +24,7 @@ from hamiltone.nn import (
     SharedScoreAttention,
 )
 
-Block = Literal["transformer", "conformer", "none"]
-Attention = Literal["shared", "hamilton", "local", "none"]
 ATTENTIONS = {"shared": SharedScoreAttention, "hamilton": HamiltonAttention, "local": QTNAttention}
-
-
-@dataclass(frozen=True)
-class EnhancerConfig:
-    """Everything that shapes a model; sizes count quaternions, dilations stand for the dense blocks."""
-
-    block: Block
-    attention: Attention
-    feed_forward: int = 64
-    encoder_dilations: tuple[int, ...] = (1, 2, 4)
-    decoder_dilations: tuple[int, ...] = (8, 4, 2)
-    channels: int = 16
-    heads: int = 4
-    layers: int = 2
-    kernel_size: int = 31
-    dropout: float = 0.1
-    real_valued: bool = False
-    n_fft: int = 400
-    hop: int = 100
-    sample_rate: int = 16_000
-
-    def __post_init__(self) -> None:
-        for name, value, choices in (("block", self.block, Block), ("attention", self.attention, Attention)):
-            if value not in get_args(choices):
-                raise InputError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
-
 
 _VOICEBANK = {
     "qtransformer": EnhancerConfig("transformer", "shared", feed_forward=48),
@@ -59,17 +33,22 @@ _VOICEBANK = {
     "qtn": EnhancerConfig("transformer", "local", feed_forward=16),
     "real-conformer": EnhancerConfig("conformer", "shared", real_valued=True),
 }
-PRESETS = _VOICEBANK | {f"{name}-dns": replace(config, n_fft=512, hop=256) for name, config in _VOICEBANK.items()}
+PRESETS: dict[str, Config] = {
+    **_VOICEBANK,
+    **{f"{name}-dns": replace(config, n_fft=512, hop=256) for name, config in _VOICEBANK.items()},
+    "compact": CompactConfig(),
+}
 
 
-def attention_choices(config: EnhancerConfig) -> tuple[Attention, ...]:
+def attention_choices(config: Config) -> tuple[Attention, ...]:
     """The score rules that a preset can be built with: both where there is quaternion attention to choose for."""
-    if config.attention in ("shared", "hamilton") and not config.real_valued:
+    real_valued = isinstance(config, EnhancerConfig) and config.real_valued
+    if config.attention in ("shared", "hamilton") and not real_valued:
         return ("shared", "hamilton")
     return (config.attention,)
 
 
-def preset(name: str, attention: str | None = None) -> EnhancerConfig:
+def preset(name: str, attention: str | None = None) -> Config:
     """The configuration of a preset, with another attention if asked for and if it has the choice."""
     if name not in PRESETS:
         raise InputError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
@@ -83,13 +62,18 @@ def preset(name: str, attention: str | None = None) -> EnhancerConfig:
     raise InputError(f"preset {name} has no attention {attention!r}; it takes {choices}")
 
 
-def build(config: EnhancerConfig) -> Enhancer:
+@singledispatch
+def build(config: Config) -> Enhancer:
     """Build a freshly initialised model (seeded by torch's generator)."""
+    raise TypeError(f"no builder for a {type(config).__name__}")
+
+
+@build.register
+def _(config: EnhancerConfig) -> Enhancer:
     bottleneck = None
     if config.block != "none":
-        bottleneck = Bottleneck(
-            [_block(config) for _ in range(config.layers)], [_block(config) for _ in range(config.layers)]
-        )
+        time, frequency = [[_paper_block(config) for _ in range(config.layers)] for _ in range(2)]
+        bottleneck = Bottleneck(time, frequency)
     network: nn.Module = SpectrogramNetwork(
         config.channels,
         Encoder(config.channels, config.encoder_dilations, dropout=config.dropout),
@@ -102,7 +86,7 @@ def build(config: EnhancerConfig) -> Enhancer:
     return Enhancer(STFT(config.n_fft, config.hop), network, sample_rate=config.sample_rate)
 
 
-def _block(config: EnhancerConfig) -> nn.Module:
+def _paper_block(config: EnhancerConfig) -> nn.Module:
     dim, dropout = config.channels, config.dropout
     attention = ATTENTIONS[config.attention](dim, config.heads, dropout=dropout)
 
@@ -113,3 +97,26 @@ def _block(config: EnhancerConfig) -> nn.Module:
         return QTransformerBlock(dim, attention, feed_forward(), dropout=dropout)
     convolution = QConvModule(dim, config.kernel_size, dropout=dropout)
     return QConformerBlock(dim, attention, convolution, (feed_forward(), feed_forward()), dropout=dropout)
+
+
+@build.register
+def _(config: CompactConfig) -> Enhancer:
+    time, frequency = [[_compact_block(config) for _ in range(config.layers)] for _ in range(2)]
+    network = CompactNetwork(
+        CompactEncoder(config.channels, config.dilations),
+        Bottleneck(time, frequency),
+        CompactDecoder(config.channels, config.dilations),
+        MaskHead(config.channels[0], config.mask_limit),
+    )
+    stft = STFT(config.n_fft, config.hop)
+    return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent)
+
+
+def _compact_block(config: CompactConfig) -> nn.Module:
+    dim, dropout = config.channels[-1], config.dropout
+    return CompactBlock(
+        dim,
+        ATTENTIONS[config.attention](dim, config.heads, dropout=dropout),
+        QConvModule(dim, config.kernel_size, groups=dim, dropout=dropout),
+        QFeedForward(dim, config.feed_forward, dropout=dropout),
+    )

@@ -1,0 +1,131 @@
+"""The compact spectrogram network: frequency shrinks in stages, attention runs on few bands, skips lead back."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from hamiltone.models.tiling import over_time
+from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QLayerNorm, concat
+
+
+class GatedResidual(nn.Module):
+    """x plus a gated 3x3 convolution of x, dilated in time.
+
+    Shape:
+        x: ``(B, 4, channels, T, F)``
+        returns: the same
+    """
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.dilation = dilation
+        self.convolution = nn.Sequential(
+            QConv2d(channels, 2 * channels, 3, padding=(dilation, 1), dilation=(dilation, 1)),
+            QGLU(dim=1),
+            QBatchNorm(channels),
+            nn.PReLU(),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add what the gate lets through."""
+        return over_time(self._add, x, reach=self.dilation)
+
+    def _add(self, x: Tensor) -> Tensor:
+        return x + self.convolution(x)
+
+
+class CompactBlock(nn.Module):
+    """Attention, convolution and feed-forward along a sequence, each with a residual.
+
+    Shape:
+        x: ``(B, N, 4, dim)``
+        returns: the same
+    """
+
+    def __init__(self, dim: int, attention: nn.Module, convolution: nn.Module, feed_forward: nn.Module) -> None:
+        super().__init__()
+        self.attention = nn.Sequential(QLayerNorm(dim), attention)
+        self.convolution = convolution
+        self.feed_forward = nn.Sequential(QLayerNorm(dim), feed_forward)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Mix all positions, then neighbours, then channels."""
+        x = x + self.attention(x)
+        x = x + self.convolution(x)
+        return x + self.feed_forward(x)
+
+
+class CompactEncoder(nn.ModuleList):
+    """Stages that halve the frequency axis; returns the output of each.
+
+    Shape:
+        x: ``(B, 4, 1, T, F)``, F one more than a multiple of ``2 ** stages``
+        returns: per stage i ``(B, 4, channels[i], T, (F - 1) / 2 ** (i + 1) + 1)``
+    """
+
+    def __init__(self, channels: Sequence[int], dilations: Sequence[int]) -> None:
+        widths = [1, *channels]
+        super().__init__(
+            nn.Sequential(
+                QConv2d(narrow, wide, 3, stride=(1, 2), padding=1, bias=False),
+                QBatchNorm(wide),
+                nn.PReLU(),
+                GatedResidual(wide, dilation),
+            )
+            for narrow, wide, dilation in zip(widths, channels, dilations, strict=False)
+        )
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        """Encode, stage by stage."""
+        outputs = []
+        for stage in self:
+            x = stage(x)
+            outputs.append(x)
+        return outputs
+
+
+class CompactDecoder(nn.ModuleList):
+    """Mirror of the encoder: at each stage the skip is joined, then the frequency axis doubles.
+
+    Shape:
+        x: ``(B, 4, channels[-1], T, F_low)`` and the encoder's outputs
+        returns: ``(B, 4, channels[0], T, F)``
+    """
+
+    def __init__(self, channels: Sequence[int], dilations: Sequence[int]) -> None:
+        targets = [channels[0], *channels[:-1]]
+        super().__init__(
+            nn.Sequential(
+                QConvTranspose2d(2 * wide, narrow, 3, stride=(1, 2), padding=1, bias=False),
+                QBatchNorm(narrow),
+                nn.PReLU(),
+                GatedResidual(narrow, dilation),
+            )
+            for wide, narrow, dilation in reversed(list(zip(channels, targets, dilations, strict=True)))
+        )
+
+    def forward(self, x: Tensor, skips: Sequence[Tensor]) -> Tensor:
+        """Decode, stage by stage."""
+        for stage, skip in zip(self, reversed(skips), strict=True):
+            x = stage(concat([x, skip], dim=1))
+        return x
+
+
+class CompactNetwork(nn.Module):
+    """Encoder, time-frequency bottleneck, decoder and head.
+
+    Shape:
+        features: ``(B, 4, 1, T, F)``
+        returns: mask and phase, each ``(B, T, F)``
+    """
+
+    def __init__(
+        self, encoder: CompactEncoder, bottleneck: nn.Module, decoder: CompactDecoder, head: nn.Module
+    ) -> None:
+        super().__init__()
+        self.encoder, self.bottleneck, self.decoder, self.head = encoder, bottleneck, decoder, head
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Estimate mask and phase."""
+        skips = self.encoder(features)
+        return self.head(self.decoder(self.bottleneck(skips[-1]), skips))

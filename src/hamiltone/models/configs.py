@@ -1,0 +1,84 @@
+"""What shapes a model: frozen configurations, checked at the door, that travel in checkpoints as JSON."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from hamiltone.errors import InputError
+
+Block = Literal["transformer", "conformer", "none"]
+Attention = Literal["shared", "hamilton", "local", "none"]
+
+
+@dataclass(frozen=True)
+class EnhancerConfig:
+    """The paper's family; sizes count quaternions, dilations stand for the dense blocks."""
+
+    block: Block
+    attention: Attention
+    feed_forward: int = 64
+    encoder_dilations: tuple[int, ...] = (1, 2, 4)
+    decoder_dilations: tuple[int, ...] = (8, 4, 2)
+    channels: int = 16
+    heads: int = 4
+    layers: int = 2
+    kernel_size: int = 31
+    dropout: float = 0.1
+    real_valued: bool = False
+    n_fft: int = 400
+    hop: int = 100
+    sample_rate: int = 16_000
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (("block", self.block, Block), ("attention", self.attention, Attention)):
+            if value not in get_args(choices):
+                raise InputError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class CompactConfig:
+    """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis."""
+
+    attention: Attention = "shared"
+    channels: tuple[int, ...] = (4, 8, 12)
+    dilations: tuple[int, ...] = (1, 2, 4)
+    feed_forward: int = 24
+    heads: int = 4
+    layers: int = 2
+    kernel_size: int = 15
+    dropout: float = 0.0
+    exponent: float = 0.3
+    mask_limit: float = 1.2
+    n_fft: int = 512
+    hop: int = 256
+    sample_rate: int = 16_000
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("shared", "hamilton"):
+            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        if len(self.channels) != len(self.dilations):
+            raise InputError(f"expected a dilation for every stage, got {self.channels} and {self.dilations}")
+        if self.n_fft // 2 % 2 ** len(self.channels):
+            raise InputError(f"{len(self.channels)} stages cannot halve {self.n_fft // 2 + 1} bins evenly")
+
+
+Config = EnhancerConfig | CompactConfig
+_FAMILIES: dict[str, type[Config]] = {"paper": EnhancerConfig, "compact": CompactConfig}
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    """The configuration with the name of its family."""
+    family = next(name for name, kind in _FAMILIES.items() if isinstance(config, kind))
+    return {"family": family, **asdict(config)}
+
+
+def from_json(content: dict[str, Any]) -> Config:
+    """Undo `to_json`; an InputError says what this version does not know."""
+    settings = dict(content)
+    family = settings.pop("family", None)
+    if family not in _FAMILIES:
+        raise InputError(f"family must be one of {', '.join(_FAMILIES)}, got {family!r}")
+    unknown = settings.keys() - {entry.name for entry in fields(_FAMILIES[family])}
+    if unknown:
+        raise InputError(f"settings this version does not know: {', '.join(sorted(unknown))}")
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
+    return _FAMILIES[family](**values)
