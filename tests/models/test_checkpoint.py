@@ -1,0 +1,93 @@
+import errno
+import json
+
+import pytest
+import safetensors.torch
+import torch
+
+from hamiltone.errors import InputError
+from hamiltone.models import CompactConfig, Header, build, load, load_checkpoint, preset, save_checkpoint
+from hamiltone.models import checkpoint as module
+
+CONFIG = CompactConfig(channels=(2, 2), dilations=(1, 2), heads=1, feed_forward=2, layers=1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_checkpoint(path, build(CONFIG), Header(CONFIG, "tiny", {"hours": 0.5}))
+    return path
+
+
+def _rewrite(path, header=lambda content: content, tensors=lambda content: content):
+    with safetensors.safe_open(path, "pt") as file:
+        content = json.loads(file.metadata()["hamiltone"])
+        values = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    safetensors.torch.save_file(tensors(values), path, {"hamiltone": json.dumps(header(content))})
+
+
+def test_a_checkpoint_gives_back_model_and_header(tmp_path):
+    for config in (CONFIG, preset("qtn-dns")):
+        path = tmp_path / "model.safetensors"
+        model = build(config).eval()
+        save_checkpoint(path, model, Header(config, "name", {"steps": 3}))
+        again, header = load_checkpoint(path)
+        assert header == Header(config, "name", {"steps": 3})
+        x = torch.randn(1, 1000)
+        with torch.no_grad():
+            assert torch.equal(model(x), again(x))
+            torch.testing.assert_close(load(path)(x), model(x), atol=1e-5, rtol=1e-4)
+
+
+def test_saving_is_all_or_nothing(path, monkeypatch):
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_checkpoint(path, build(CONFIG), Header(CONFIG))
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_differences_of_names_and_shapes_are_named(path):
+    name = next(iter(build(CONFIG).state_dict()))
+    _rewrite(path, tensors=lambda values: {k: v for k, v in values.items() if k != name} | {"extra": torch.ones(1)})
+    with pytest.raises(InputError, match=f"does not fit its model: it has an unknown extra, lacks {name}"):
+        load(path)
+    _rewrite(path, tensors=lambda values: {k: v for k, v in values.items() if k != "extra"} | {name: torch.ones(7)})
+    with pytest.raises(InputError, match=rf"has {name} of shape \(7,\) instead of"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 99}, "checkpoint format is 99, this version reads 1"),
+        ({"config": {"family": "compact", "colour": 3}}, "does not know: colour"),
+        ({"config": {"family": "giant"}}, "family must be one of paper, compact, got 'giant'"),
+        ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be shared or hamilton"),
+    ],
+)
+def test_unknown_headers_are_refused_in_one_line(path, change, message):
+    _rewrite(path, header=lambda content: content | change)
+    with pytest.raises(InputError, match=message) as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_a_checkpoint_is_refused(tmp_path):
+    with pytest.raises(InputError, match="there is no model 'nowhere'"):
+        load("nowhere")
+    with pytest.raises(InputError, match="untrained preset"):
+        load("qconformer")
+    text = tmp_path / "text.safetensors"
+    text.write_text("hello")
+    with pytest.raises(InputError, match="not a readable safetensors file"):
+        load(text)
+    foreign = tmp_path / "foreign.safetensors"
+    safetensors.torch.save_file({"a": torch.ones(1)}, foreign)
+    with pytest.raises(InputError, match="not a hamiltone checkpoint"):
+        load(foreign)

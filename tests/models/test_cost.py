@@ -1,0 +1,26 @@
+import torch
+from torch import nn
+
+from hamiltone.models.cost import macs
+from hamiltone.nn import HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, QTNAttention, SharedScoreAttention
+
+
+def test_a_quaternion_layer_costs_as_much_as_the_real_one_of_its_width():
+    assert macs(QLinear(3, 5), torch.empty(2, 7, 4, 3)) == 2 * 7 * 12 * 20 == macs(nn.Linear(12, 20), torch.empty(14, 12))
+    x = torch.empty(1, 4, 6, 10, 9)
+    real = nn.Conv2d(24, 40, 3, stride=(1, 2), padding=1)
+    assert macs(QConv2d(6, 10, 3, stride=(1, 2), padding=1), x) == macs(real, x.flatten(1, 2)) == 24 * 40 * 9 * 10 * 5
+    up = nn.ConvTranspose2d(24, 40, 3, stride=(1, 2), groups=2)
+    assert macs(QConvTranspose2d(6, 10, 3, stride=(1, 2), groups=2), x) == macs(up, x.flatten(1, 2)) == 24 * 20 * 9 * 90
+
+
+def test_attention_costs_what_table_9_says_besides_its_projections():
+    x = torch.empty(1, 512, 4, 64)
+    projections = 4 * 512 * 256 * 256
+    assert macs(SharedScoreAttention(64, 8), x) - projections == 8 * 512**2 * 64
+    assert macs(HamiltonAttention(64, 8), x) - projections == 20 * 512**2 * 64
+
+
+def test_local_attention_is_linear_in_the_length():
+    layer = QTNAttention(8, 2)
+    assert macs(layer, torch.empty(1, 400, 4, 8)) == 2 * macs(layer, torch.empty(1, 200, 4, 8))
