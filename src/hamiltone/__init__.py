@@ -1,3 +1,44 @@
-"""Quaternion self-attention with shared scores."""
+"""Quaternion self-attention with shared scores: a library of quaternion layers, and a speech enhancer built on it.
+
+The tour:
+
+- `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
+- `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
+  ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention` takes
+  any score rule, and `fold` turns any module into plain real layers for inference.
+- `hamiltone.algebra` has the quaternion algebra on tensors.
+- `hamiltone.models` has the paper's speech models and checkpoints, `hamiltone.losses`, `hamiltone.data`,
+  `hamiltone.training` and `hamiltone.metrics` what trains and judges them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from hamiltone import algebra, nn
+from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
+
+if TYPE_CHECKING:
+    from hamiltone.inference import enhance as enhance
 
 __version__ = "0.1.0.dev0"
+
+__all__ = [
+    "HamiltonAttention",
+    "QAttention",
+    "QConv2d",
+    "QLinear",
+    "ScoreRule",
+    "SharedScoreAttention",
+    "algebra",
+    "enhance",
+    "fold",
+    "nn",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the enhancer, and with it the audio libraries, when it is first asked for."""
+    if name == "enhance":
+        from hamiltone.inference import enhance
+
+        return enhance
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,44 @@
+import json
+
+import torch
+from typer.testing import CliRunner
+
+from hamiltone.benchmark.attention import METHODS, RealAttention, attention_macs
+from hamiltone.cli import app
+
+TABLE_9 = {  # the paper prints three digits
+    512: (134e6, 336e6),
+    1024: (537e6, 1.34e9),
+    2048: (2.15e9, 5.37e9),
+    4096: (8.59e9, 21.5e9),
+}
+
+
+def test_macs_are_those_of_table_9():
+    for length, (shared, hamilton) in TABLE_9.items():
+        assert attention_macs("shared", length) == 8 * length**2 * 64
+        assert attention_macs("hamilton", length) == 20 * length**2 * 64
+        assert f"{attention_macs('shared', length):.2e}" == f"{shared:.2e}"
+        assert f"{attention_macs('hamilton', length):.2e}" == f"{hamilton:.2e}"
+
+
+def test_the_real_layer_is_torchs_own_attention():
+    ours, theirs = RealAttention(4, 2), torch.nn.MultiheadAttention(16, 2, batch_first=True)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(ours.qkv.weight)
+        theirs.in_proj_bias.copy_(ours.qkv.bias)
+        theirs.out_proj.weight.copy_(ours.out.weight)
+        theirs.out_proj.bias.copy_(ours.out.bias)
+    x = torch.randn(2, 5, 16)
+    torch.testing.assert_close(ours(x), theirs(x, x, x)[0])
+
+
+def test_the_command_prints_a_row_for_every_length_and_method():
+    result = CliRunner().invoke(app, ["bench", "attention", "--lengths", "16,32", "--seconds", "0", "--json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [(row["length"], row["method"], row["path"]) for row in rows] == [
+        (length, *method) for length in (16, 32) for method in METHODS
+    ]
+    assert rows[0].keys() >= {"length", "method", "path", "macs", "ms", "peak_mb"}
+    assert all(row["ms"] > 0 and row["peak_mb"] >= 0 for row in rows)

@@ -1,0 +1,53 @@
+"""The wheel, built and installed as users do, runs."""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory) -> Path:
+    """A virtual environment with the wheel installed and this one's packages behind it; returns its folder."""
+    folder = tmp_path_factory.mktemp("wheel")
+
+    def run(*arguments: str) -> None:
+        subprocess.run([sys.executable, "-m", *arguments], check=True, capture_output=True)
+
+    run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    (wheel,) = folder.glob("hamiltone-*.whl")
+    run("venv", "--without-pip", str(folder / "venv"))
+    python = folder / "venv" / "bin" / "python"
+    run("pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (site / "behind.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return folder
+
+
+def _run(environment: Path, *command: str) -> str:
+    done = subprocess.run(
+        [environment / "venv" / "bin" / command[0], *command[1:]], cwd=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_installed_package_is_not_the_source_tree(environment):
+    where = Path(_run(environment, "python", "-c", "import hamiltone; print(hamiltone.__file__)"))
+    assert environment in where.parents
+    assert (where.parent / "py.typed").exists()
+
+
+def test_the_console_script_runs(environment):
+    import hamiltone
+
+    assert _run(environment, "hamiltone", "--version") == f"hamiltone {hamiltone.__version__}"
+
+
+def test_the_installed_attention_runs(environment):
+    code = "import torch, hamiltone; print(*hamiltone.SharedScoreAttention(8, 2)(torch.ones(1, 3, 4, 8)).shape)"
+    assert _run(environment, "python", "-c", code) == "1 3 4 8"
