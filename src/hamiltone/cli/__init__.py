@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import bench
+from hamiltone.cli import bench, enhance, evaluate, presets
 from hamiltone.errors import InputError
 
 app = typer.Typer(
@@ -18,6 +18,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.command()(enhance.enhance)
+app.command()(evaluate.evaluate)
+app.command()(presets.presets)
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hamiltone.cli.options import integers, spinner
-from hamiltone.errors import InputError
+from hamiltone.cli.options import numbers, spinner
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
 
@@ -33,12 +32,42 @@ def attention(
     from hamiltone.benchmark.attention import bench_attention
     from hamiltone.benchmark.tables import attention_table
 
-    wanted = integers("--lengths", lengths)
-    if min(wanted) < 1:
-        raise InputError(f"--lengths must be positive, got {lengths}")
+    wanted = [int(length) for length in numbers("--lengths", lengths)]
     with spinner("warming up") as say:
         rows = list(bench_attention(wanted, seconds=seconds, tick=say))
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
     attention_table(rows)
+
+
+@app.command()
+def model(
+    preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
+    attention: Annotated[str | None, typer.Option(help="Score rules, comma-separated; default: all it has.")] = None,
+    seconds: Annotated[str, typer.Option(help="Lengths of audio in seconds, comma-separated.")] = "1,4,10",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """A whole model, waveform to waveform (STFT included), with random weights: real-time factor and memory.
+
+    Each score rule runs folded (plain real layers) and as trained, Hamilton also by explicit matrix products. Methods
+    are interleaved in one run; the peak memory of each row comes from a fresh process. Audio longer than a window goes
+    through the windows of `hamiltone enhance`.
+
+    Example: hamiltone bench model --preset qtransformer --seconds 4
+    """
+    from hamiltone.benchmark.model import bench_model, variants
+    from hamiltone.benchmark.tables import model_table
+    from hamiltone.models.presets import attention_choices
+    from hamiltone.models.presets import preset as find
+
+    chosen = attention.split(",") if attention else list(attention_choices(find(preset)))
+    for name in chosen:
+        find(preset, name)
+    lengths = numbers("--seconds", seconds)
+    with spinner("warming up") as say:
+        rows = list(bench_model(variants(preset, chosen), lengths, tick=say))
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    model_table(rows)

@@ -4,16 +4,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from hamiltone.errors import InputError
 
 
-def integers(option: str, text: str) -> list[int]:
-    """Parse ``512,1024``; an InputError names the option."""
+def numbers(option: str, text: str) -> list[float]:
+    """Parse ``1,4,10`` into positive numbers; an InputError names the option."""
     try:
-        return [int(part) for part in text.split(",")]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"{option} takes comma-separated integers such as 512,1024, got {text!r}") from None
+        values = []
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise InputError(f"{option} takes comma-separated positive numbers such as 1,4,10, got {text!r}")
+    return values
 
 
 @contextmanager
@@ -25,3 +29,13 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
         return
     with console.status(message) as status:
         yield status.update
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with time left on standard error, only on a terminal; yields a function of done and total."""
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,194 @@
+"""``hamiltone enhance``: noisy recordings in, clean ones out."""
+
+import errno
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from hamiltone.errors import InputError
+
+if TYPE_CHECKING:
+    from hamiltone.inference import FileReport
+
+STREAM = "-"
+
+
+def enhance(
+    inputs: Annotated[list[str], typer.Argument(metavar="IN", help="Audio files or folders; - is standard input.")],
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="OUT",
+            help="A file for one input, a folder for several (it keeps names and structure), or - for wav to standard "
+            "output. Default: noisy.wav to noisy.enhanced.wav, takes/ to takes.enhanced/.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="A bundled model or a checkpoint; default: the bundled one."),
+    ] = None,
+    strength: Annotated[
+        float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
+    ] = 1.0,
+    device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1, mps ...")] = "cpu",
+    threads: Annotated[int | None, typer.Option(help="CPU threads; default: one per core.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Let OUT be the input itself.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a report on every file as one JSON document.")] = False,
+) -> None:
+    """Take the noise out of recordings of speech.
+
+    The model looks at whole windows of about ten seconds, at what comes
+    before and what comes after: it works on recordings, not on live sound.
+
+    Sample rate, channels, length, level and encoding are kept. Media that
+    cannot be written (m4a, mp4, webm ...) become wav; to read them, install
+    the extra: pip install "hamiltone\\[media]". A file that is cut short is
+    enhanced as far as it goes. A file that cannot be read is reported, the
+    others go on, and the exit code is 2.
+
+    Example: hamiltone enhance noisy.wav
+
+    Example: hamiltone enhance takes/ talk.mp3 -o clean/ --strength 0.9
+    """
+    from hamiltone.inference import enhance_paths
+    from hamiltone.inference.settings import resolve_model
+
+    out = STREAM if out is None and inputs == [STREAM] else out
+    _check_streams(inputs, out, as_json)
+    _use_threads(threads)
+    enhancer = resolve_model(model, _usable(device))
+    reports = []
+    with tempfile.TemporaryDirectory(prefix="hamiltone-") as folder:
+        spool, result = Path(folder, "stdin"), Path(folder, "stdout.wav")
+        if STREAM in inputs:
+            _save_stdin(spool)
+        sources = [spool if source == STREAM else source for source in inputs]
+        target = result if out == STREAM else out
+        with _progress_bar() as (console, progress):
+            for report in enhance_paths(
+                sources, target, model=enhancer, strength=strength, overwrite=overwrite, progress=progress
+            ):
+                reports.append(_with_stream_names(report, spool, result))
+                console.print(_line(reports[-1]), markup=False, highlight=False, soft_wrap=True)
+        if result.exists():
+            _copy_to_stdout(result)
+    if as_json:
+        typer.echo(json.dumps({"files": [asdict(report) for report in reports]}, indent=2))
+    if any(report.error for report in reports):
+        raise typer.Exit(2)
+
+
+def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
+    if out == STREAM and (len(inputs) > 1 or Path(inputs[0]).is_dir()):
+        raise InputError("standard output takes the result of one file; give a folder with -o")
+    if out == STREAM and as_json:
+        raise InputError("standard output cannot take both audio and --json; give a file with -o")
+    if out == STREAM and sys.stdout.isatty():
+        raise InputError("will not write audio to a terminal; give a file with -o")
+    if STREAM in inputs and out is None:
+        raise InputError("standard input among other inputs needs a folder for the results; give one with -o")
+
+
+def _use_threads(threads: int | None) -> None:
+    import torch
+
+    if threads is None:
+        return
+    if threads < 1:
+        raise InputError(f"--threads must be at least 1, got {threads}")
+    torch.set_num_threads(threads)
+
+
+def _usable(device: str) -> str:
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).split(". ")[0].splitlines()[0]
+        raise InputError(f"cannot use --device {device}: {reason}") from error
+    return device
+
+
+def _save_stdin(path: Path) -> None:
+    try:
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    except OSError as error:
+        raise InputError(f"cannot keep standard input in {path.parent}: {error.strerror}") from error
+
+
+def _copy_to_stdout(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # the reader has seen enough
+            raise
+        raise InputError(f"cannot write standard output: {error.strerror}") from error
+
+
+def _with_stream_names(report: "FileReport", spool: Path, result: Path) -> "FileReport":
+    """Name standard input and output as the user did."""
+    if report.output == str(result):
+        report = replace(report, output=STREAM)
+    if report.input == str(spool):
+        report = replace(report, input=STREAM)
+    if report.error:
+        error = report.error.replace(str(spool), "standard input").replace(str(result), "standard output")
+        report = replace(report, error=error)
+    return report
+
+
+def _line(report: "FileReport") -> str:
+    if report.error:
+        return f"hamiltone: {report.error}"
+    line = f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s"
+    return f"{line}\nhamiltone: {report.input}: {report.note}" if report.note else line
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down to the end that the pace of all windows so far predicts; they are too few for rich's own estimate."""
+
+    def render(self, task: Task) -> Text:
+        end, elapsed = task.fields["end"], task.elapsed or 0.0
+        return Text("" if end is None else f"{timedelta(seconds=round(max(end - elapsed, 0)))} left")
+
+
+@contextmanager
+def _progress_bar() -> Iterator[tuple[Console, Callable[[float, float], None]]]:
+    """A console on standard error and a function that moves the bar on it; there is a bar only on a terminal."""
+    console = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:.0f} s of audio"),
+        _TimeLeft(),
+        console=console,
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+    def move(done: float, total: float) -> None:
+        elapsed = bar.tasks[task].elapsed or 0.0
+        bar.update(task, completed=done, total=total, end=elapsed * total / done if done else None)
+
+    with bar:
+        task = bar.add_task("", total=0.0, end=None)
+        yield console, move

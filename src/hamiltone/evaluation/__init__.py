@@ -1,0 +1,18 @@
+"""Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
+
+from hamiltone.evaluation.compare import compare
+from hamiltone.evaluation.report import Report, read_report, write_report
+from hamiltone.evaluation.run import DEFAULT_METRICS, FileScores, Folder, ModelName, Unprocessed, evaluate
+
+__all__ = [
+    "DEFAULT_METRICS",
+    "FileScores",
+    "Folder",
+    "ModelName",
+    "Report",
+    "Unprocessed",
+    "compare",
+    "evaluate",
+    "read_report",
+    "write_report",
+]

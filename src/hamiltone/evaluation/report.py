@@ -1,0 +1,144 @@
+"""Scores of a system as a report: JSON with a summary, CSV with a line per file."""
+
+import csv
+import io
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hamiltone.errors import InputError
+from hamiltone.evaluation.run import FileScores
+from hamiltone.metrics import Interval, mean_interval
+
+SNR_EDGES = (-math.inf, 0.0, 5.0, 10.0, 15.0, math.inf)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A system's scores on a test set."""
+
+    system: str
+    metrics: tuple[str, ...]
+    files: tuple[FileScores, ...]
+
+    def values(self, metric: str) -> list[float]:
+        """The score of every file, NaN where it has none."""
+        return [file.scores[metric] for file in self.files]
+
+    def summary(self) -> dict[str, Interval | None]:
+        """The mean of every metric with its 95 % bootstrap interval; None where no file has a score."""
+        return {metric: _interval(self.values(metric)) for metric in self.metrics}
+
+    def by_snr(self) -> dict[str, dict[str, Interval | None]]:
+        """The same for each range of the input SNR that occurs."""
+        groups: dict[str, dict[str, Interval | None]] = {}
+        for low, high in pairwise(SNR_EDGES):
+            files = [file for file in self.files if low <= file.snr < high]
+            if files:
+                part = Report(self.system, self.metrics, tuple(files))
+                groups[_range_name(low, high)] = part.summary()
+        return groups
+
+    def failures(self) -> list[str]:
+        """One line for every file and reason for which a score is missing."""
+        return [
+            f"{file.name}: {', '.join(m for m in file.reasons if file.reasons[m] == reason)}: {reason}"
+            for file in self.files
+            for reason in dict.fromkeys(file.reasons.values())
+        ]
+
+
+def _interval(values: Sequence[float]) -> Interval | None:
+    if all(math.isnan(value) for value in values):
+        return None
+    return mean_interval(values, np.random.default_rng(0))
+
+
+def _range_name(low: float, high: float) -> str:
+    if low == -math.inf:
+        return f"< {high:g} dB"
+    return f">= {low:g} dB" if high == math.inf else f"{low:g} - {high:g} dB"
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as plain data; a missing score is null."""
+    return {
+        "system": report.system,
+        "metrics": list(report.metrics),
+        "summary": {name: interval and asdict(interval) for name, interval in report.summary().items()},
+        "by_snr": {
+            group: {name: interval and asdict(interval) for name, interval in part.items()}
+            for group, part in report.by_snr().items()
+        },
+        "files": [_without_nan(asdict(file)) for file in report.files],
+    }
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_report(path: Path, report: Report) -> Path:
+    """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV."""
+    _write(path, json.dumps(to_json(report), indent=1))
+    table = io.StringIO()
+    writer = csv.writer(table)
+    writer.writerow(["file", "snr", "seconds", *report.metrics, "reasons"])
+    for file in report.files:
+        scores = [file.scores[metric] for metric in report.metrics]
+        writer.writerow([file.name, file.snr, file.seconds, *scores, "; ".join(dict.fromkeys(file.reasons.values()))])
+    _write(path.with_suffix(".csv"), table.getvalue())
+    return path.with_suffix(".csv")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def read_report(path: Path) -> Report:
+    """Read a report that `write_report` wrote."""
+    try:
+        content = json.loads(path.read_text())
+        files = tuple(
+            FileScores(
+                file["name"],
+                _number(file["snr"]),
+                file["seconds"],
+                {name: _number(score) for name, score in file["scores"].items()},
+                file["reasons"],
+            )
+            for file in content["files"]
+        )
+        return Report(content["system"], tuple(content["metrics"]), files)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is not a report written by hamiltone evaluate --json") from None
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

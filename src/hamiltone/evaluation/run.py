@@ -1,0 +1,147 @@
+"""Score every file of a test set, in parallel.
+
+The reference never touches the output: no alignment of sign, level or time before a metric sees it.
+"""
+
+import math
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from hamiltone.data.files import audio_files, decode
+from hamiltone.data.pairs import Pair, scan_folders
+from hamiltone.data.signals import SAMPLE_RATE, Signal
+from hamiltone.errors import InputError
+from hamiltone.metrics import METRICS, compute
+
+DEFAULT_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "ssnr")
+
+
+@dataclass(frozen=True)
+class Unprocessed:
+    """The noisy input itself."""
+
+    def __str__(self) -> str:
+        return "unprocessed"
+
+    def output(self, pair: Pair, noisy: Signal) -> Signal:
+        """What came in."""
+        return noisy
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Results of any system, in files named as the noisy ones."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def output(self, pair: Pair, noisy: Signal) -> Signal:
+        """The file of the same name."""
+        files = _by_stem(self.path)
+        if Path(pair.name).stem not in files:
+            raise InputError(f"{self.path}: has no file for {pair.name}")
+        return decode(files[Path(pair.name).stem])
+
+
+@dataclass(frozen=True)
+class ModelName:
+    """A bundled model or a checkpoint; None is the default."""
+
+    name: str | None = None
+
+    def __str__(self) -> str:
+        return self.name or "default"
+
+    def output(self, pair: Pair, noisy: Signal) -> Signal:
+        """The noisy signal through the model, as `hamiltone enhance` would do it."""
+        from hamiltone.inference import enhance
+
+        return enhance(noisy, SAMPLE_RATE, model=_model(self.name))
+
+
+System = Unprocessed | Folder | ModelName
+
+
+@lru_cache(maxsize=1)
+def _by_stem(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in audio_files(folder)}
+
+
+@lru_cache(maxsize=1)
+def _model(name: str | None):  # type: ignore[no-untyped-def]
+    from hamiltone.models import load
+
+    return load(name)
+
+
+@dataclass(frozen=True)
+class FileScores:
+    """One file: its input SNR in dB, its scores (NaN where undefined) and the reasons for each NaN."""
+
+    name: str
+    snr: float
+    seconds: float
+    scores: dict[str, float]
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def score_pair(pair: Pair, system: System, metrics: Sequence[str]) -> FileScores:
+    """Run the system on one pair and score it; what fails is NaN with a reason."""
+    torch.set_num_threads(1)  # one file per process keeps all cores busy
+    seconds = pair.frames / SAMPLE_RATE
+    try:
+        clean, noisy = decode(pair.clean), decode(pair.noisy)
+        output = system.output(pair, noisy)
+        scores = compute(metrics, output, clean, SAMPLE_RATE)
+    except InputError as error:
+        return FileScores(
+            pair.name, math.nan, seconds, dict.fromkeys(metrics, math.nan), dict.fromkeys(metrics, str(error))
+        )
+    return FileScores(pair.name, _input_snr(noisy, clean), seconds, dict(scores), scores.reasons)
+
+
+def _input_snr(noisy: Signal, clean: Signal) -> float:
+    noise = np.square(noisy.astype(np.float64) - clean).sum()
+    speech = np.square(clean, dtype=np.float64).sum()
+    return float(10 * np.log10(speech / noise)) if noise > 0 and speech > 0 else math.nan
+
+
+def evaluate(
+    noisy: Path,
+    clean: Path,
+    system: System,
+    *,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    workers: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[FileScores]:
+    """Score a system on the pairs of two folders of 16 kHz files; `progress` hears how many files are done."""
+    if unknown := [name for name in metrics if name not in METRICS]:
+        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    for folder in (noisy, clean):
+        if not folder.is_dir():
+            raise InputError(f"{folder}: is not a folder")
+    pairs = scan_folders(clean, noisy).pairs
+    results = []
+    for done, scores in enumerate(_score_all(pairs, system, metrics, workers), 1):
+        results.append(scores)
+        progress(done, len(pairs))
+    return results
+
+
+def _score_all(pairs: Sequence[Pair], system: System, metrics: Sequence[str], workers: int) -> Iterator[FileScores]:
+    score = partial(score_pair, system=system, metrics=tuple(metrics))
+    if workers <= 1 or len(pairs) == 1:
+        yield from map(score, pairs)
+        return
+    with ProcessPoolExecutor(min(workers, len(pairs)), multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))

@@ -1,0 +1,65 @@
+"""A recording through the model, window by window."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hamiltone.inference.bands import high_band_gain, over_samples, resample
+from hamiltone.inference.settings import Settings
+from hamiltone.inference.survey import Survey
+from hamiltone.inference.windows import Read, cut, join, plan_windows
+from hamiltone.models.enhancer import Enhancer
+
+Samples = NDArray[Any]
+
+
+def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: int) -> Iterator[Samples]:
+    """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted."""
+    model, strength = settings.model, settings.strength
+    windows = plan_windows(
+        survey.frames,
+        sample_rate=sample_rate,
+        model_rate=model.sample_rate,
+        hop=model.stft.hop,
+        seconds=settings.window_seconds,
+    )
+
+    def mix(window: Samples) -> Samples:
+        enhanced = np.empty_like(window)
+        for group in survey.groups:
+            channels = window[:, group.channels]
+            enhanced[:, group.channels] = enhance_window(channels, sample_rate, model, level=group.level)
+        return (1 - strength) * window + strength * enhanced
+
+    return join(map(mix, cut(read, windows)), windows)
+
+
+@torch.inference_mode()
+def enhance_window(window: Samples, sample_rate: int, model: Enhancer, *, level: float) -> Samples:
+    """Enhance all channels of a window by the gain that the model finds for their mean.
+
+    The window is split into what the model's rate can carry (low: resampled there and back) and the rest (high), which
+    the model never sees. Low is filtered by the model, high is scaled by `high_band_gain`; with a gain of one
+    everywhere the two add up to the window again. For a recording below the model's rate, high is merely what the
+    resampling loses at the edge of the band.
+
+    Shape:
+        window: float32 ``(L, C)``; `level` is the root mean square of the channels' mean over the whole recording
+        returns: ``(L, C)``
+    """
+    low = resample(window, sample_rate, model.sample_rate)
+    waveform = torch.from_numpy(np.ascontiguousarray(low.T)).to(model.stft.window.device)  # (C, M)
+    reference = waveform.mean(0, keepdim=True) / level
+    gain = model.gain(reference)  # (1, T, F)
+    filtered = np.ascontiguousarray(model.apply_gain(waveform, gain).cpu().numpy().T)  # (M, C)
+    if sample_rate == model.sample_rate:
+        return filtered
+
+    length, ratio = len(window), sample_rate / model.sample_rate
+    high = window - resample(low, model.sample_rate, sample_rate, length)
+    frame_gain = high_band_gain(model.stft(reference), gain, seen=min(ratio, 1.0))
+    high *= over_samples(frame_gain, hop=model.stft.hop * ratio, length=length)
+    return resample(filtered, model.sample_rate, sample_rate, length) + high

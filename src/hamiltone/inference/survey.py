@@ -1,0 +1,69 @@
+"""The first pass over a recording: what has to be known of the whole before any window is enhanced."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import soxr  # type: ignore[import-untyped]
+
+from hamiltone.errors import InputError
+from hamiltone.inference.bands import QUALITY
+from hamiltone.inference.windows import Read
+
+_BLOCK_FRAMES = 65536
+_LOWEST_RATE = 1000
+_SILENCE = 1e-20  # float32 samples can still be divided by a level above this
+# Two unrelated channels of equal level lose 3 dB in their mean, as does one channel beside a silent one; a voice in the
+# middle loses nothing, and a voice under equally loud noise that differs between the channels 1.2 dB.
+_PAIR_LOSS_DB = 2.5
+
+
+@dataclass(frozen=True)
+class Group:
+    """Channels that get the same gain, and the root mean square of their mean over the whole recording (not zero)."""
+
+    channels: tuple[int, ...]
+    level: float
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The length of a recording and its channels by groups."""
+
+    frames: int
+    groups: tuple[Group, ...]
+
+
+def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, model_rate: int) -> Survey:
+    """Read a recording to its end.
+
+    Energies are taken at the model's rate, since that is where the model wants unit level. Two channels are one group,
+    to keep the stereo image, unless their mean loses more than 2.5 dB against them: then they hold different sounds,
+    or opposite phases, and each is enhanced by itself. So is every channel of any other number.
+    """
+    if sample_rate < _LOWEST_RATE:
+        raise InputError(f"{name}: expected a sample rate of at least {_LOWEST_RATE} Hz, got {sample_rate}")
+    resampler = soxr.ResampleStream(sample_rate, model_rate, channels, dtype="float32", quality=QUALITY)
+    energy, mean_energy, frames, samples = np.zeros(channels), 0.0, 0, 0
+    last = False
+    while not last:
+        block = read(_BLOCK_FRAMES)
+        if not np.isfinite(block).all():
+            raise InputError(f"{name}: contains NaN or infinite samples")
+        frames += len(block)
+        last = len(block) < _BLOCK_FRAMES
+        if sample_rate != model_rate:
+            block = resampler.resample_chunk(block, last=last)
+        samples += len(block)
+        energy += np.square(block, dtype=np.float64).sum(axis=0)
+        mean_energy += np.square(block.mean(axis=1), dtype=np.float64).sum()
+    if not frames:
+        raise InputError(f"{name}: holds no samples")
+
+    if channels == 2 and mean_energy > energy.mean() * 10 ** (-_PAIR_LOSS_DB / 10):
+        return Survey(frames, (Group((0, 1), _level(mean_energy, samples)),))
+    return Survey(frames, tuple(Group((channel,), _level(energy[channel], samples)) for channel in range(channels)))
+
+
+def _level(energy: float, samples: int) -> float:
+    level = float(np.sqrt(energy / max(samples, 1)))
+    return level if level > _SILENCE else 1.0

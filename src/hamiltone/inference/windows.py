@@ -1,0 +1,78 @@
+"""Overlapping windows of a recording, and their way back into one signal."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil, gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Read = Callable[[int], NDArray[Any]]
+"""Returns the next n frames ``(n, C)`` of a recording, fewer only at its end."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of `stride` + `overlap` frames that start every `stride` frames; the last one may be shorter."""
+
+    frames: int
+    stride: int
+    overlap: int
+
+    @property
+    def count(self) -> int:
+        """How many windows cover the recording."""
+        return max(1, ceil((self.frames - self.overlap) / self.stride))
+
+
+def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, seconds: float) -> Windows:
+    """Divide a recording into the fewest windows of at most about `seconds`, all of nearly the same length.
+
+    Windows start where a sample of the model's rate and a frame of its STFT fall exactly on a sample of the recording,
+    so every window is seen through the same grid as the whole would be. These places come once per hop at common
+    rates, once in one or two seconds at odd ones such as 44101 Hz, which may lengthen a short window. The overlap is a
+    tenth of the longest window.
+    """
+    common = gcd(sample_rate, model_rate)
+    period, model_period = sample_rate // common, model_rate // common  # as many frames as samples of the model's rate
+    grid = lcm(model_period, hop) // model_period * period
+    longest = max(int(0.9 * seconds * sample_rate) // grid, 1) * grid
+    overlap = longest // 9
+    count = Windows(frames, longest, overlap).count
+    stride = max(ceil((frames - overlap) / (count * grid)), 1) * grid
+    return Windows(frames, stride, overlap)
+
+
+def cut(read: Read, windows: Windows) -> Iterator[NDArray[Any]]:
+    """Windows ``(L, C)`` of the recording behind `read`; only one is held at a time."""
+    window = read(windows.stride + windows.overlap)
+    for _ in range(windows.count - 1):
+        yield window
+        window = np.concatenate([window[windows.stride :], read(windows.stride)])
+    yield window
+
+
+def join(pieces: Iterable[NDArray[Any]], windows: Windows) -> Iterator[NDArray[Any]]:
+    """Cross-fade the processed windows ``(L, C)`` into consecutive blocks of the recording."""
+    fade = fade_in(windows.overlap)[:, None]
+    tail: NDArray[Any] | None = None
+    for piece in pieces:
+        if tail is not None:
+            overlap = tail * (1 - fade) + piece[: windows.overlap] * fade
+            piece = np.concatenate([overlap, piece[windows.overlap :]])
+        yield piece[: windows.stride]
+        tail = piece[windows.stride :]
+    if tail is not None:
+        yield tail
+
+
+def fade_in(overlap: int) -> NDArray[np.float32]:
+    """Weights of the later window over an overlap; those of the earlier one are what is left to one.
+
+    A raised cosine over the middle half. The outer quarters, where one of the two windows has its edge and the model
+    lacks context, belong to the other window alone.
+    """
+    guard = overlap // 4
+    ramp = np.sin(0.5 * np.pi * (np.arange(overlap - 2 * guard) + 0.5) / max(overlap - 2 * guard, 1)) ** 2
+    return np.concatenate([np.zeros(guard), ramp, np.ones(guard)]).astype(np.float32)

@@ -1,0 +1,345 @@
+import errno
+import io
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+import hamiltone.models
+from enhancers import fixed_mask
+from hamiltone import cli
+from hamiltone.audio import io as audio_io
+from hamiltone.errors import InputError
+
+RATE = 16_000
+NOISE = (0.1 * np.random.default_rng(0).standard_normal(RATE)).astype(np.float32)
+
+
+@dataclass
+class Result:
+    code: int
+    stdout: bytes
+    stderr: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> Run:
+    """The real program in `tmp_path`, with a model that halves everything in place of the bundled one."""
+
+    def load(model: str | None, device: str) -> hamiltone.models.Enhancer:
+        if model not in (None, "half"):
+            raise InputError(f"there is no model {model!r}")
+        return fixed_mask(0.5).to(device)
+
+    def call(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "argv", ["hamiltone", "enhance", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        stdout, stderr = capfdbinary.readouterr()
+        return Result(int(end.value.code or 0), stdout, stderr.decode())
+
+    monkeypatch.setattr(hamiltone.models, "load", load)
+    monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)
+    monkeypatch.chdir(tmp_path)
+    return call
+
+
+def write(name: str, samples: np.ndarray = NOISE, rate: int = RATE, subtype: str | None = "PCM_16") -> Path:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(name, samples, rate, subtype=subtype)
+    return Path(name)
+
+
+def files() -> set[str]:
+    return {str(path) for path in Path().rglob("*") if path.is_file()}
+
+
+def assert_halved(output: str | io.BytesIO, source: str = "noisy.wav") -> None:
+    halved, original = soundfile.read(output)[0], soundfile.read(source)[0]
+    np.testing.assert_allclose(halved, original / 2, atol=2e-5)
+
+
+def test_default_name_is_beside_the_input(run: Run) -> None:
+    write("noisy.wav")
+    result = run("noisy.wav")
+    assert (result.code, result.stdout) == (0, b"")
+    assert result.stderr.startswith("noisy.wav → noisy.enhanced.wav: 1.0 s of audio in ")
+    assert files() == {"noisy.wav", "noisy.enhanced.wav"}
+    assert_halved("noisy.enhanced.wav")
+    assert run("noisy.wav").code == 0  # an earlier result is replaced
+
+
+def test_output_can_be_a_file_of_another_format_or_a_folder(run: Run) -> None:
+    write("noisy.wav")
+    for out, expected in [
+        ("b.flac", "b.flac"),
+        ("new/c.wav", "new/c.wav"),
+        ("d", "d/noisy.wav"),
+        ("e.f/", "e.f/noisy.wav"),
+    ]:
+        assert run("noisy.wav", "-o", out).code == 0
+        assert_halved(expected)
+
+
+def test_folders_keep_their_structure(run: Run) -> None:
+    for name in ("takes/a.wav", "takes/deep/er/b.flac", "c.wav"):
+        write(name)
+    Path("takes/notes.txt").write_text("not audio")
+    write("takes/._a.wav")
+    assert run("takes", "c.wav", "-o", "out").code == 0
+    assert files() >= {"out/a.wav", "out/deep/er/b.flac", "out/c.wav"}
+    assert len(list(Path("out").rglob("*.*"))) == 3
+    assert run("takes").code == 0
+    assert_halved("takes.enhanced/deep/er/b.flac", "takes/deep/er/b.flac")
+
+
+def test_results_inside_the_folder_are_not_enhanced_again(run: Run) -> None:
+    write("takes/a.wav")
+    for _ in range(2):
+        assert run("takes", "-o", "takes/out").code == 0
+    assert files() == {"takes/a.wav", "takes/out/a.wav"}
+
+
+def test_media_that_cannot_be_written_becomes_wav(run: Run, tmp_path: Path) -> None:
+    av = pytest.importorskip("av")
+    with av.open("talk.m4a", "w") as container:
+        stream = container.add_stream("aac", rate=RATE, layout="mono")
+        frame = av.AudioFrame.from_ndarray(NOISE[None], "fltp", "mono")
+        frame.sample_rate = RATE
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    assert run("talk.m4a").code == 0
+    assert run(".", "-o", "out").code == 0
+    for name in ("talk.enhanced.wav", "out/talk.wav"):
+        assert (soundfile.info(name).format, soundfile.info(name).subtype) == ("WAV", "PCM_16")
+    result = run("talk.m4a", "-o", "b.m4a")
+    assert (result.code, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("hamiltone: b.m4a: cannot write this format; expected one of .wav .flac")
+
+
+def test_an_input_is_only_replaced_with_overwrite(run: Run) -> None:
+    before = write("noisy.wav").read_bytes()
+    for arguments in [
+        ("noisy.wav", "-o", "noisy.wav"),
+        ("noisy.wav", "-o", "."),
+        ("noisy.wav", "./noisy.wav", "-o", "."),
+    ]:
+        result = run(*arguments)
+        assert (result.code, result.stdout, result.stderr.count("\n")) == (2, b"", 1)
+        assert Path("noisy.wav").read_bytes() == before
+    write("copy.wav")
+    assert run("noisy.wav", "-o", "noisy.wav", "--overwrite").code == 0
+    assert_halved("noisy.wav", "copy.wav")
+
+
+def test_two_inputs_never_meet_in_one_output(run: Run) -> None:
+    for name in ("a/x.wav", "b/x.wav", "x.wav", "x.enhanced.wav"):
+        write(name)
+    result = run("a", "b", "-o", "out")
+    assert (result.code, result.stderr) == (2, "hamiltone: a/x.wav and b/x.wav would both be written to out/x.wav\n")
+    for extra in ((), ("--overwrite",)):
+        result = run("x.wav", "x.enhanced.wav", *extra)
+        assert (result.code, "x.enhanced.wav: is itself an input" in result.stderr) == (2, True)
+
+
+def test_standard_input_and_output(run: Run) -> None:
+    data = write("noisy.wav").read_bytes()
+    for arguments in [("-",), ("-", "-o", "-"), ("noisy.wav", "-o", "-")]:
+        result = run(*arguments, stdin=data)
+        assert result.code == 0
+        assert_halved(io.BytesIO(result.stdout))
+        assert "→ -: 1.0 s" in result.stderr
+    assert run("-", "-o", "b.wav", stdin=data).code == 0
+    assert_halved("b.wav")
+    assert run("-", "noisy.wav", "-o", "out", stdin=data).code == 0
+    assert files() >= {"out/stdin.wav", "out/noisy.wav"}
+    flac = write("noisy.flac").read_bytes()
+    assert_halved(io.BytesIO(run("-", stdin=flac).stdout), "noisy.flac")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-", "noisy.wav"), "standard input among other inputs needs a folder"),
+        (("noisy.wav", "other.wav", "-o", "-"), "standard output takes the result of one file"),
+        (("noisy.wav", "-o", "-", "--json"), "cannot take both audio and --json"),
+        (("noisy.wav", "--strength", "1.5"), "expected a strength from 0 to 1, got 1.5"),
+        (("noisy.wav", "--threads", "0"), "--threads must be at least 1, got 0"),
+        (("noisy.wav", "--device", "abacus"), "cannot use --device abacus: "),
+        (("noisy.wav", "--model", "nobody"), "there is no model 'nobody'"),
+        (("noisy.wav", "noisy.wav", "-o", "noisy.wav"), "expected a folder for the results of several files"),
+        (("empty",), "empty: holds no audio files"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_exit_code_two(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    write("noisy.wav")
+    Path("empty").mkdir()
+    result = run(*arguments)
+    assert (result.code, result.stdout) == (2, b"")
+    assert result.stderr.startswith("hamiltone: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert files() == {"noisy.wav"}
+
+
+def test_broken_standard_input_is_named(run: Run) -> None:
+    for stdin, reason in [(b"", "is empty"), (b"text" * 99, "is not a readable audio file")]:
+        result = run("-", stdin=stdin)
+        assert (result.code, result.stdout) == (2, b"")
+        assert result.stderr == f"hamiltone: standard input: {reason}\n"
+
+
+def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:
+    write("in/a.wav")
+    write("in/nan.wav", np.array([0.0, np.nan], np.float32), subtype="FLOAT")
+    write("in/inf.wav", np.array([0.0, np.inf], np.float32), subtype="FLOAT")
+    write("in/noframes.wav", np.zeros(0))
+    Path("in/empty.wav").touch()
+    Path("in/text.wav").write_text("This is not a recording.\n" * 50)
+    write("in/z.wav")
+    result = run("in", "missing.wav", "-o", "out")
+    assert result.code == 2
+    assert [line for line in result.stderr.splitlines() if "→" not in line] == [
+        "hamiltone: in/empty.wav: is empty",
+        "hamiltone: in/inf.wav: contains NaN or infinite samples",
+        "hamiltone: in/nan.wav: contains NaN or infinite samples",
+        "hamiltone: in/noframes.wav: holds no samples",
+        "hamiltone: in/text.wav: is not a readable audio file",
+        "hamiltone: missing.wav: cannot read: No such file or directory",
+    ]
+    assert {str(path) for path in Path("out").iterdir()} == {"out/a.wav", "out/z.wav"}
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "subtype"),
+    [
+        (NOISE[:1], 16_000, "PCM_16"),
+        (NOISE[:1], 44_100, "PCM_16"),
+        (np.zeros(RATE), 48_000, "PCM_16"),
+        (np.clip(50 * NOISE, -1, 1), 16_000, "PCM_16"),
+        (NOISE, 8000, "ULAW"),
+        (NOISE, 11_025, "PCM_U8"),
+        (NOISE, 44_101, "PCM_24"),
+        (NOISE, 96_000, "FLOAT"),
+        (NOISE[: 8 * 1999].reshape(-1, 8), 48_000, "PCM_16"),
+    ],
+)
+def test_unusual_recordings_keep_their_shape(run: Run, samples: np.ndarray, rate: int, subtype: str) -> None:
+    write("noisy.wav", samples, rate, subtype)
+    assert run("noisy.wav").code == 0
+    found, wanted = soundfile.info("noisy.enhanced.wav"), soundfile.info("noisy.wav")
+    for field in ("samplerate", "channels", "frames", "format", "subtype"):
+        assert getattr(found, field) == getattr(wanted, field)
+    tolerance = {"PCM_U8": 2**-8, "ULAW": 0.01}.get(subtype, 2e-5)
+    halved = soundfile.read("noisy.enhanced.wav")[0]
+    np.testing.assert_allclose(halved, soundfile.read("noisy.wav")[0] / 2, atol=tolerance)
+
+
+def test_truncated_recording_is_enhanced_with_a_note(run: Run) -> None:
+    path = write("noisy.wav")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size - RATE])
+    result = run("noisy.wav")
+    assert result.code == 0
+    assert "noisy.wav: damaged or cut short: 0.50 s that the header promises are missing\n" in result.stderr
+    assert soundfile.info("noisy.enhanced.wav").frames == RATE // 2
+
+
+def test_strength_zero_is_bit_exact(run: Run) -> None:
+    write("noisy.wav", subtype="PCM_24")
+    assert run("noisy.wav", "--strength", "0").code == 0
+    output = soundfile.read("noisy.enhanced.wav", dtype="int32")[0]
+    np.testing.assert_array_equal(output, soundfile.read("noisy.wav", dtype="int32")[0])
+
+
+def test_json_has_one_entry_per_file(run: Run) -> None:
+    write("a.wav", NOISE.repeat(3), 48_000)
+    Path("b.wav").touch()
+    result = run("a.wav", "b.wav", "--json", "--model", "half", "--threads", "1", "--device", "cpu")
+    assert result.code == 2
+    good, bad = json.loads(result.stdout)["files"]
+    elapsed, rtf = good.pop("elapsed"), good.pop("rtf")
+    assert rtf == pytest.approx(elapsed)
+    assert good == {
+        "input": "a.wav",
+        "output": "a.enhanced.wav",
+        "sample_rate": 48_000,
+        "channels": 1,
+        "seconds": 1.0,
+        "note": None,
+        "error": None,
+    }
+    assert bad == dict.fromkeys([*good, "elapsed", "rtf"]) | {"input": "b.wav", "error": "b.wav: is empty"}
+
+
+def test_folder_that_cannot_be_made_is_one_line(run: Run) -> None:
+    write("noisy.wav")
+    Path("file").touch()
+    result = run("noisy.wav", "-o", "file/out.wav")
+    assert (result.code, result.stderr) == (2, "hamiltone: file/out.wav: cannot write: Not a directory\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_folder_that_is_not_writable_is_one_line(run: Run) -> None:
+    write("noisy.wav")
+    Path("locked").mkdir(mode=0o555)
+    result = run("noisy.wav", "-o", "locked/")
+    assert (result.code, result.stderr) == (2, "hamiltone: locked/noisy.wav: cannot write: Permission denied\n")
+
+
+def test_device_file_is_not_replaced(run: Run) -> None:
+    write("noisy.wav")
+    result = run("noisy.wav", "-o", "/dev/null")
+    assert result.code == 2
+    assert result.stderr.count("\n") == 1
+    assert Path("/dev/null").is_char_device()
+
+
+def test_full_disk_keeps_the_earlier_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write("noisy.wav")
+    Path("noisy.enhanced.wav").write_text("earlier")
+    monkeypatch.setattr(audio_io._Sink, "check", full)
+    result = run("noisy.wav")
+    assert (result.code, result.stderr) == (
+        2,
+        "hamiltone: noisy.enhanced.wav: cannot write: No space left on device\n",
+    )
+    assert files() == {"noisy.wav", "noisy.enhanced.wav"}
+    assert Path("noisy.enhanced.wav").read_text() == "earlier"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a.wav", NOISE.repeat(30))
+    write("b.wav")
+    assert "%" not in run("a.wav", "b.wav", "-o", "out").stderr
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run("a.wav", "b.wav", "-o", "out").code == 0
+    assert "31 of 31 s of audio 0:00:00 left" in terminal.getvalue()
+    assert "a.wav → out/a.wav: 30.0 s of audio" in terminal.getvalue()
+
+
+def test_help_says_what_it_is_for(run: Run) -> None:
+    text = " ".join(run("--help").stdout.decode().split())
+    assert "it works on recordings, not on live sound" in text
+    assert text.count("Example: hamiltone enhance") == 2
+    assert 'pip install "hamiltone[media]"' in text

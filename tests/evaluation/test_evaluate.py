@@ -1,0 +1,115 @@
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from hamiltone import metrics
+from hamiltone.cli import app
+from hamiltone.errors import InputError
+from hamiltone.evaluation import FileScores, Folder, Report, Unprocessed, compare, evaluate, read_report, write_report
+
+RATE = 16_000
+NAMES = ("sisdr", "ssnr")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Three pairs at known SNRs, and what a system that halves the noise would make of them."""
+    rng = np.random.default_rng(0)
+    for folder in ("clean", "noisy", "halved"):
+        (tmp_path / folder).mkdir()
+    for name, snr in (("a", 2.0), ("b", 7.0), ("c", 20.0)):
+        clean = 0.1 * rng.standard_normal(RATE)
+        noise = rng.standard_normal(RATE)
+        noise *= np.linalg.norm(clean) / np.linalg.norm(noise) * 10 ** (-snr / 20)
+        for folder, share in (("clean", 0.0), ("noisy", 1.0), ("halved", 0.5)):
+            soundfile.write(tmp_path / folder / f"{name}.wav", clean + share * noise, RATE, subtype="FLOAT")
+    return tmp_path
+
+
+def _report(folders, system):
+    return Report(str(system), NAMES, tuple(evaluate(folders / "noisy", folders / "clean", system, metrics=NAMES)))
+
+
+def test_scores_are_those_of_the_metrics_called_directly(folders):
+    report = _report(folders, Unprocessed())
+    for file in report.files:
+        noisy, clean = (soundfile.read(folders / kind / f"{file.name}.wav")[0] for kind in ("noisy", "clean"))
+        assert file.scores["sisdr"] == pytest.approx(metrics.si_sdr(noisy, clean), abs=1e-3)
+    assert [file.snr for file in report.files] == pytest.approx([2, 7, 20], abs=1e-3)
+    assert list(report.by_snr()) == ["0 - 5 dB", "5 - 10 dB", ">= 15 dB"]
+
+
+def test_processes_do_not_change_the_scores(folders):
+    arguments = (folders / "noisy", folders / "clean", Folder(folders / "halved"))
+    assert evaluate(*arguments, metrics=NAMES, workers=2) == evaluate(*arguments, metrics=NAMES)
+
+
+def test_the_output_is_never_aligned_with_the_reference(folders):
+    (folders / "flipped").mkdir()
+    for path in (folders / "halved").iterdir():
+        soundfile.write(folders / "flipped" / path.name, -0.5 * soundfile.read(path)[0], RATE, subtype="FLOAT")
+    right, flipped = (_report(folders, Folder(folders / name)) for name in ("halved", "flipped"))
+    assert np.mean(flipped.values("ssnr")) < np.mean(right.values("ssnr")) - 3
+
+
+def test_comparison_finds_the_six_decibels_of_halved_noise(folders):
+    difference = compare(_report(folders, Folder(folders / "halved")), _report(folders, Unprocessed()))["sisdr"]
+    assert difference.mean == pytest.approx(6.02, abs=0.1)
+    assert difference.low <= difference.mean <= difference.high and difference.files == 3
+
+
+def test_a_file_that_fails_is_nan_with_a_reason_and_the_others_go_on(folders):
+    (folders / "halved" / "b.wav").write_text("no audio")
+    report = _report(folders, Folder(folders / "halved"))
+    assert [math.isnan(value) for value in report.values("sisdr")] == [False, True, False]
+    assert report.summary()["sisdr"].files == 2
+    (line,) = report.failures()
+    assert line.startswith("b: sisdr, ssnr: ")
+
+
+def test_a_silent_clip_does_not_stop_the_run(folders):
+    soundfile.write(folders / "clean" / "b.wav", np.zeros(RATE), RATE, subtype="FLOAT")
+    report = _report(folders, Unprocessed())
+    assert math.isnan(report.values("sisdr")[1]) and "the target is silent" in report.failures()[0]
+
+
+def test_a_report_survives_its_file(folders, tmp_path):
+    report = Report("x", NAMES, (FileScores("a", math.nan, 1.0, {"sisdr": 1.5, "ssnr": math.nan}, {"ssnr": "why"}),))
+    table = write_report(tmp_path / "x.json", report)
+    again = read_report(tmp_path / "x.json")
+    assert repr(again) == repr(report)
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert row["sisdr"] == "1.5" and row["reasons"] == "why"
+    assert json.loads((tmp_path / "x.json").read_text())["summary"]["ssnr"] is None
+
+
+def test_the_command_writes_reports_and_compares_them(folders):
+    runner = CliRunner()
+    common = ["evaluate", "--noisy", str(folders / "noisy"), "--clean", str(folders / "clean"), "--metrics", "sisdr"]
+    ours, theirs = str(folders / "ours.json"), str(folders / "theirs.json")
+    done = runner.invoke(app, [*common, "--workers", "1", "--enhanced", str(folders / "halved"), "--json", ours])
+    assert done.exit_code == 0 and "sisdr" in done.stdout
+    assert runner.invoke(app, [*common, "--workers", "1", "--unprocessed", "--json", theirs]).exit_code == 0
+    done = runner.invoke(app, ["evaluate", "--compare", ours, theirs])
+    assert done.exit_code == 0 and "+6.0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give --noisy and --clean folders"),
+        (["--noisy", "{0}/noisy", "--clean", "{0}/nowhere"], "nowhere"),
+        (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--metrics", "pesk"], "no metric called pesk"),
+        (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "exclude each other"),
+        (["--compare", "{0}/clean/a.wav", "{0}/b.json"], "not a report"),
+    ],
+)
+def test_mistakes_get_one_line(folders, arguments, message):
+    done = CliRunner().invoke(app, ["evaluate", *(argument.format(folders) for argument in arguments)])
+    assert isinstance(done.exception, InputError) and message in str(done.exception)
+    assert "\n" not in str(done.exception)
