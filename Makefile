@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: demo test check bench clean
 
 demo: .venv/installed
-	$(BIN)/python examples/demo.py
+	mkdir -p demo
+	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav
+	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav'
 
 test: .venv/developing
 	$(BIN)/python -m pytest

@@ -22,6 +22,7 @@ ALLOWED = {
     "inference": {"audio", "models", "errors"},
     "training": {"nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors"},
+    "evaluation": {"data", "inference", "models", "metrics", "errors"},
 }
 
 

@@ -4,8 +4,8 @@ The tour:
 
 - `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
 - `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
-  ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention` takes
-  any score rule, and `fold` turns any module into plain real layers for inference.
+  ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention`
+  takes any score rule, and `fold` turns any module into plain real layers for inference.
 - `hamiltone.algebra` has the quaternion algebra on tensors.
 - `hamiltone.models` has the paper's speech models and checkpoints, `hamiltone.losses`, `hamiltone.data`,
   `hamiltone.training` and `hamiltone.metrics` what trains and judges them.

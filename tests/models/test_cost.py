@@ -6,7 +6,9 @@ from hamiltone.nn import HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, 
 
 
 def test_a_quaternion_layer_costs_as_much_as_the_real_one_of_its_width():
-    assert macs(QLinear(3, 5), torch.empty(2, 7, 4, 3)) == 2 * 7 * 12 * 20 == macs(nn.Linear(12, 20), torch.empty(14, 12))
+    assert (
+        macs(QLinear(3, 5), torch.empty(2, 7, 4, 3)) == 2 * 7 * 12 * 20 == macs(nn.Linear(12, 20), torch.empty(14, 12))
+    )
     x = torch.empty(1, 4, 6, 10, 9)
     real = nn.Conv2d(24, 40, 3, stride=(1, 2), padding=1)
     assert macs(QConv2d(6, 10, 3, stride=(1, 2), padding=1), x) == macs(real, x.flatten(1, 2)) == 24 * 40 * 9 * 10 * 5

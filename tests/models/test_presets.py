@@ -42,7 +42,9 @@ def test_the_two_score_rules_have_the_same_parameters():
         assert {k: v.shape for k, v in shared.items()} == {k: v.shape for k, v in hamilton.items()}
 
 
-@pytest.mark.parametrize("name", ["qtransformer-dns", "qconformer", "qdensenet-dns", "qtn", "real-conformer-dns", "compact"])
+@pytest.mark.parametrize(
+    "name", ["qtransformer-dns", "qconformer", "qdensenet-dns", "qtn", "real-conformer-dns", "compact"]
+)
 def test_any_length_works_and_is_kept_and_folding_changes_nothing(name):
     config = preset(name)
     for attention in attention_choices(config):

@@ -39,8 +39,8 @@ memory is what one call adds to a fresh process.
 ## One attention layer
 
 The setting of the paper's Table 9: 64 quaternions (256 reals), 8 heads, batch 1, forward pass, folded layers. MACs
-count scores and values, as the table does. *Fused* runs through `scaled_dot_product_attention`; *explicit* forms scores and
-maps by batched matrix products. *Real* is ordinary attention of the same width.
+count scores and values, as the table does. *Fused* runs through `scaled_dot_product_attention`; *explicit* forms
+scores and maps by batched matrix products. *Real* is ordinary attention of the same width.
 
 {markdown_table(ATTENTION, attention)}
 ## Whole models

@@ -5,7 +5,7 @@ bias, commute with a rotation of the whole input. The paper leaves the last two 
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 
 def _check_sequence(name: str, x: Tensor, dim: int) -> None:
@@ -77,7 +77,8 @@ class QBatchNorm(nn.Module):
     """Batch normalisation of quaternion channels: a mean per component, one modulus variance per quaternion.
 
     The variance is E‖x - E x‖² / 4, so that a real component has unit variance on average. Gain per quaternion, bias
-    per real. In evaluation it is an affine map that `fold` merges into the convolution before it.
+    per real. In evaluation it is an affine map that `fold` merges into the convolution before it. After
+    `synchronise_batch_norms` the batch is that of all processes together.
 
     Shape:
         x: ``(B, 4, channels, ...)``, any number of axes after the channels
@@ -91,7 +92,7 @@ class QBatchNorm(nn.Module):
 
     def __init__(self, channels: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
         super().__init__()
-        self.channels, self.eps, self.momentum = channels, eps, momentum
+        self.channels, self.eps, self.momentum, self.synchronised = channels, eps, momentum, False
         self.gain = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(4, channels))
         self.register_buffer("running_mean", torch.zeros(4, channels))
@@ -119,6 +120,8 @@ class QBatchNorm(nn.Module):
             raise ValueError(f"QBatchNorm in training needs two values per channel, got shape {tuple(x.shape)}")
         var, mean = torch.var_mean(x, dim=(0, *range(3, x.dim())), correction=0)
         var = var.mean(0)
+        if self.synchronised and _is_distributed():
+            mean, var, count = _over_processes(mean, var, count)
         with torch.no_grad():
             self.num_batches_tracked.add_(1)
             self.running_mean.lerp_(mean.detach().to(self.running_mean.dtype), self.momentum)
@@ -129,3 +132,27 @@ class QBatchNorm(nn.Module):
     def extra_repr(self) -> str:
         """Sizes in quaternions."""
         return f"{self.channels}, eps={self.eps}, momentum={self.momentum}"
+
+
+def synchronise_batch_norms(model: nn.Module) -> None:
+    """Let every `QBatchNorm` in the model normalise over the batches of all processes, where there are several."""
+    for module in model.modules():
+        if isinstance(module, QBatchNorm):
+            module.synchronised = True
+
+
+def _is_distributed() -> bool:
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+
+
+def _over_processes(mean: Tensor, var: Tensor, count: int) -> tuple[Tensor, Tensor, int]:
+    """Mean ``(4, C)``, variance ``(C,)`` and count of the batches of all processes joined; gradients flow to each."""
+    from torch.distributed.nn.functional import all_reduce
+
+    counts = torch.tensor([count], dtype=mean.dtype, device=mean.device)
+    distributed.all_reduce(counts)
+    share = count / counts
+    joint = all_reduce(share * mean)
+    # Within the processes plus between them: squares of means would cancel where the mean is large.
+    var = all_reduce(share * (var + (mean - joint).square().mean(0)))
+    return joint, var, int(counts)
