@@ -126,7 +126,7 @@ def test_groups_must_divide_the_channels(kind: type[nn.Module], sizes: tuple[int
 
 
 def test_a_size_for_each_axis() -> None:
-    with pytest.raises(ValueError, match=r"kernel_size must be one number or 2, got \(3, 3, 3\)"):
+    with pytest.raises(ValueError, match=r"kernel_size must be one number or one per axis \(2\), got \(3, 3, 3\)"):
         QConv2d(2, 2, (3, 3, 3))
-    with pytest.raises(ValueError, match=r"output_padding must be one number or 1, got \(1, 0\)"):
+    with pytest.raises(ValueError, match=r"output_padding must be one number or one per axis \(1\), got \(1, 0\)"):
         QConvTranspose1d(2, 2, 3, stride=2, output_padding=(1, 0))

@@ -72,7 +72,7 @@ class QConv(nn.Module):
     def _per_axis(self, name: str, value: Size) -> tuple[int, ...]:
         values = (value,) * self.rank if isinstance(value, int) else tuple(value)
         if len(values) != self.rank:
-            raise ValueError(f"{name} must be one number or {self.rank}, got {value}")
+            raise ValueError(f"{name} must be one number or one per axis ({self.rank}), got {value}")
         return values
 
     def reset_parameters(self) -> None:

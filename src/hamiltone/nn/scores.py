@@ -36,6 +36,8 @@ class ScoreRule(ABC):
     ) -> Tensor:
         """softmax(scores + mask) applied to the values, as fast as the rule can; here by the explicit path.
 
+        `causal` stands for the plain mask of a square problem, N = M; other alignments come as a mask.
+
         Shape:
             q: ``(B, H, N, 4, D)``, k, v: ``(B, H, M, 4, D)``, mask: ``(B|1, H|1, N|1, M|1)``, boolean or additive
             returns: ``(B, H, N, 4, D)``

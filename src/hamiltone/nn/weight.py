@@ -45,7 +45,8 @@ class RealWeightCache:
     """Keeps the last assembled real weight while gradients are off; never a buffer, never part of a state or a copy.
 
     A hit needs the same memory, version, dtype and device. Writes through ``parameter.data`` do not raise the version,
-    so on the CPU the values are compared as well: a quarter of the reads of the matrix product that follows.
+    so on the CPU the values are compared as well: a quarter of the reads of the matrix product that follows. On other
+    devices that would wait for the device; there, write weights under ``torch.no_grad()`` rather than through ``.data``.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,32 @@
+"""Negative scale-invariant signal-to-distortion ratio (Le Roux et al., 2019)."""
+
+import torch
+from torch import Tensor
+
+from hamiltone.losses.inputs import SILENCE, as_waveforms, is_silent
+
+# Beyond 60 dB there is nothing to gain, and nothing to lose below -60 dB.
+_LIMIT = 1e-6
+
+
+def sisdr_loss(estimate: Tensor, target: Tensor) -> Tensor:
+    """Negative SI-SDR in dB, averaged over the batch; bounded by ±60 dB.
+
+    A silent estimate has the worst ratio, so silence is no way out. A silent target has none and counts as 0 dB without
+    gradient. Means are not removed: a constant offset is distortion.
+
+    Shape:
+        estimate, target: ``(B, L)``
+        returns: ``()``
+
+    >>> target = torch.tensor([[1.0, 1.0, 1.0, 1.0]])
+    >>> sisdr_loss(target + torch.tensor([[0.1, -0.1, 0.1, -0.1]]), target).round(decimals=2)
+    tensor(-20.)
+    """
+    estimate, target = as_waveforms(estimate, target)
+    scale = (estimate * target).mean(-1, keepdim=True) / (target.square().mean(-1, keepdim=True) + 1e-2 * SILENCE)
+    speech = (scale * target).square().mean(-1)
+    distortion = (estimate - scale * target).square().mean(-1) + 1e-2 * SILENCE
+    leak = _LIMIT * (speech + distortion)
+    ratio = 10 * torch.log10((speech + leak) / (distortion + leak))
+    return -torch.where(is_silent(target), 0.0, ratio).mean()

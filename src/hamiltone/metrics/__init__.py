@@ -1,0 +1,134 @@
+"""Metrics of speech enhancement: numpy in, float out, one family a file; `compute` runs them by name.
+
+No metric aligns the output to the sign or loudness of the reference. What each is blind to by its own definition:
+
+| metric | level of the output | its sign | delay |
+|---|---|---|---|
+| pesq | blind | blind | blind |
+| stoi, estoi | blind | blind | sees |
+| sisdr | blind | blind | sees |
+| ssnr | sees | sees | sees |
+| csig, covl | blind | blind | sees |
+| cbak | sees (SSNR) | sees (SSNR) | sees |
+| dnsmos_sig, dnsmos_bak, dnsmos_ovrl, dnsmos_p808 | sees | no reference | no reference |
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hamiltone.errors import InputError
+from hamiltone.metrics.bootstrap import Difference, Interval, mean_interval, paired_difference
+from hamiltone.metrics.composite import cbak, covl, csig, log_likelihood_ratio, weighted_slope
+from hamiltone.metrics.dnsmos import DNSMOS, dnsmos_ratings
+from hamiltone.metrics.inputs import UndefinedScoreError
+from hamiltone.metrics.pesq import wb_pesq
+from hamiltone.metrics.segsnr import segmental_snr
+from hamiltone.metrics.sisdr import si_sdr
+from hamiltone.metrics.stoi import stoi_score
+
+__all__ = [
+    "DNSMOS",
+    "METRICS",
+    "Difference",
+    "Interval",
+    "Scores",
+    "UndefinedScoreError",
+    "cbak",
+    "compute",
+    "covl",
+    "csig",
+    "dnsmos_ratings",
+    "log_likelihood_ratio",
+    "mean_interval",
+    "paired_difference",
+    "segmental_snr",
+    "si_sdr",
+    "stoi_score",
+    "wb_pesq",
+    "weighted_slope",
+]
+
+
+class Scores(dict[str, float]):
+    """Scores by metric. One that is undefined is NaN, and `reasons` says why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasons: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """One file, with what several metrics share measured once."""
+
+    estimate: ArrayLike
+    target: ArrayLike
+    sample_rate: int
+
+    @cached_property
+    def pesq(self) -> float:
+        return wb_pesq(self.estimate, self.target, self.sample_rate)
+
+    @cached_property
+    def llr(self) -> float:
+        return log_likelihood_ratio(self.estimate, self.target, self.sample_rate)
+
+    @cached_property
+    def wss(self) -> float:
+        return weighted_slope(self.estimate, self.target, self.sample_rate)
+
+    @cached_property
+    def ssnr(self) -> float:
+        return segmental_snr(self.estimate, self.target, self.sample_rate)
+
+    @cached_property
+    def dnsmos(self) -> DNSMOS:
+        return dnsmos_ratings(self.estimate, self.sample_rate)
+
+
+METRICS: dict[str, Callable[[_Pair], float]] = {
+    "pesq": lambda pair: pair.pesq,
+    "stoi": lambda pair: stoi_score(pair.estimate, pair.target, pair.sample_rate),
+    "estoi": lambda pair: stoi_score(pair.estimate, pair.target, pair.sample_rate, extended=True),
+    "sisdr": lambda pair: si_sdr(pair.estimate, pair.target),
+    "ssnr": lambda pair: pair.ssnr,
+    "csig": lambda pair: csig(pair.pesq, pair.llr, pair.wss),
+    "cbak": lambda pair: cbak(pair.pesq, pair.wss, pair.ssnr),
+    "covl": lambda pair: covl(pair.pesq, pair.llr, pair.wss),
+    "dnsmos_sig": lambda pair: pair.dnsmos.sig,
+    "dnsmos_bak": lambda pair: pair.dnsmos.bak,
+    "dnsmos_ovrl": lambda pair: pair.dnsmos.ovrl,
+    "dnsmos_p808": lambda pair: pair.dnsmos.p808,
+}
+"""Every metric by name; higher is better for all."""
+
+
+def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> Scores:
+    """The named metrics of one file.
+
+    A metric that is undefined for it (silence, too short, not finite) is NaN with a reason, and the others go on. A
+    mistake that concerns every file is an error: an unknown name, a missing package, a wrong sample rate, two lengths.
+
+    Shape:
+        estimate, target: ``(L,)``, floating point in [-1, 1]
+
+    >>> scores = compute(["sisdr", "pesq"], np.ones(100), np.zeros(100), 16_000)
+    >>> scores, scores.reasons["sisdr"]
+    ({'sisdr': nan, 'pesq': nan}, 'the target is silent')
+    """
+    names = list(names)
+    if unknown := [name for name in names if name not in METRICS]:
+        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    pair = _Pair(estimate, target, sample_rate)
+    scores = Scores()
+    for name in names:
+        try:
+            scores[name] = METRICS[name](pair)
+        except UndefinedScoreError as error:
+            scores[name] = np.nan
+            scores.reasons[name] = str(error)
+    return scores

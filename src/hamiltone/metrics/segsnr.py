@@ -1,0 +1,23 @@
+"""Segmental signal-to-noise ratio, as Loizou's composite measures use it."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hamiltone.metrics.frames import frames
+from hamiltone.metrics.inputs import as_pair
+
+_EPS = np.finfo(np.float64).eps
+
+
+def segmental_snr(estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> float:
+    """Mean SNR in dB over frames, each within [-10, 35].
+
+    It is blind to nothing: a wrong level or sign is noise.
+
+    Shape:
+        estimate, target: ``(L,)``
+    """
+    estimate, target = as_pair(estimate, target)
+    speech = np.square(frames(target, sample_rate)).sum(-1)
+    noise = np.square(frames(target - estimate, sample_rate)).sum(-1)
+    return float(np.clip(10 * np.log10(speech / (noise + _EPS) + _EPS), -10.0, 35.0).mean())
