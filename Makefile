@@ -29,8 +29,8 @@ clean:
 	$(PIP) --editable .
 	touch $@
 
-# pesq is built from source; without a C compiler the tests that need it are skipped.
+# The metrics include pesq, which is built from source; without a C compiler the tests that need them are skipped.
 .venv/developing: .venv/installed
 	$(PIP) --editable '.[dev]'
-	$(PIP) pesq || echo 'pesq could not be built (is there a C compiler?): its tests will be skipped'
+	$(PIP) --editable '.[metrics]' || echo 'The metrics could not be installed (is there a C compiler?): their tests will be skipped.'
 	touch $@
