@@ -1,0 +1,6 @@
+"""Training data: corpora on disk, mixtures made from them, and signals made on the spot.
+
+From the file to the sample: `pairs` finds and checks, `files` decodes, `store` keeps what is decoded, `sources` draws
+speech and noise, `mixing` joins them, `datasets` hands out segments by key. Noises are in `noise` and `tonal`, rooms in
+`rooms`, a voice in `synthetic`, and what befalls a signal in `augment`.
+"""

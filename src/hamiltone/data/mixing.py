@@ -1,0 +1,128 @@
+"""Speech and noise at a signal-to-noise ratio, and everything that may happen to a mixture on its way."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from hamiltone.data.augment import clip, encode, equalise, limit_band, reverberate, set_level
+from hamiltone.data.rooms import Rooms, decaying_room
+from hamiltone.data.signals import Signal, active_level, decibels
+from hamiltone.data.synthetic import NOMINAL_DB
+from hamiltone.errors import InputError
+
+_QUIET_SPEECH = decibels(NOMINAL_DB - 15)  # a segment between two words has no level of its own to measure
+_QUIET_NOISE = decibels(-20)
+
+
+@dataclass(frozen=True)
+class Variety:
+    """How training mixtures vary: ranges in dB, weights of the kinds of noise, and probabilities of what befalls them.
+
+    A kind of noise that a data set has no source of is left out; the weights of the others keep their proportions.
+    """
+
+    snr_db: tuple[float, float] = (-8.0, 20.0)
+    level_db: tuple[float, float] = (-45.0, -15.0)  # active level of the noisy signal, relative to full scale
+
+    remixed: float = 0.45  # weight: noise of another pair
+    recorded: float = 0.25  # weight: noise from folders
+    babble: float = 0.12  # weight: other speakers of the corpus
+    synthetic: float = 0.18  # weight: made on the spot
+    layered: float = 0.2  # a second noise below the first
+
+    original: float = 0.2  # a pair as it was recorded, with none of the following
+    no_noise: float = 0.02
+    no_speech: float = 0.02
+    equalised_speech: float = 0.4
+    equalised_noise: float = 0.3
+    reverberant: float = 0.25
+    band_limited: float = 0.15
+    encoded: float = 0.06
+    clipped: float = 0.06
+    target: Literal["early", "reverberant"] = "early"  # of a reverberant mixture: 50 ms of the room, or all of it
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith("_db"):
+                if len(value) != 2 or not value[0] <= value[1]:
+                    raise InputError(f"{field.name}: expected a range [lowest, highest], got {value}")
+            elif field.name == "target":
+                if value not in {"early", "reverberant"}:
+                    raise InputError(f"target: expected early or reverberant, got {value}")
+            elif not 0 <= value <= 1:
+                raise InputError(f"{field.name}: expected a number from 0 to 1, got {value}")
+
+
+PLAIN = Variety(
+    snr_db=(-5.0, 15.0),
+    layered=0.0,
+    original=0.0,
+    no_noise=0.0,
+    no_speech=0.0,
+    equalised_speech=0.0,
+    equalised_noise=0.0,
+    reverberant=0.0,
+    band_limited=0.0,
+    encoded=0.0,
+    clipped=0.0,
+)
+"""Speech plus noise at a random ratio and level, nothing else."""
+
+
+def mix(
+    speech: Signal, noise: Signal, snr_db: float, *, least_speech: float = 1e-4, least_noise: float = 1e-4
+) -> Signal:
+    """Speech plus the noise scaled so that their active levels stand `snr_db` apart.
+
+    Levels below the least ones count as those: silence neither mutes the noise nor makes it thunder.
+
+    Shape:
+        speech, noise, returns: ``(L,)``
+    """
+    louder = max(active_level(speech), least_speech) / max(active_level(noise), least_noise)
+    return speech + noise * np.float32(louder * decibels(-snr_db))
+
+
+def compose(
+    rng: np.random.Generator,
+    speech: Signal,
+    noise: Signal,
+    variety: Variety,
+    rooms: Rooms = decaying_room,
+) -> tuple[Signal, Signal]:
+    """A noisy signal and its clean target. The target is never delayed against the noisy signal, and never clips.
+
+    Equaliser, room, band and level shape the target too, so that it can be attained; codec and clipping do not.
+
+    Shape:
+        speech, noise: ``(L,)``, the speech at `NOMINAL_DB`, the noise at about unit level
+        returns: noisy and clean, ``(L,)`` each
+    """
+
+    def befalls(probability: float) -> bool:
+        return bool(rng.random() < probability)
+
+    if befalls(variety.no_speech):
+        speech = np.zeros_like(speech)
+    elif befalls(variety.no_noise):
+        noise = np.zeros_like(noise)
+    if befalls(variety.equalised_speech):
+        speech = equalise(rng, speech)
+    if befalls(variety.equalised_noise):
+        noise = equalise(rng, noise)
+    heard = clean = speech
+    if befalls(variety.reverberant):
+        heard, early = reverberate(speech, rooms(rng))
+        clean = early if variety.target == "early" else heard
+    snr_db = rng.uniform(*variety.snr_db)
+    noisy = mix(heard, noise, snr_db, least_speech=_QUIET_SPEECH, least_noise=_QUIET_NOISE)
+    if befalls(variety.band_limited):
+        noisy, clean = limit_band(rng, np.stack([noisy, clean]))
+    noisy, clean = set_level(noisy, clean, rng.uniform(*variety.level_db))
+    if befalls(variety.encoded):
+        noisy = encode(rng, noisy)
+    if befalls(variety.clipped):
+        noisy = clip(rng, noisy)
+    return noisy, clean
