@@ -1,0 +1,46 @@
+"""``hamiltone train``: a recipe in, a run folder out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hamiltone.errors import InputError
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe in TOML.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE ...]", help="Keys to replace, with values in TOML.")
+    ] = None,
+) -> None:
+    """Train a model by a recipe, or go on with it.
+
+    The run goes to runs/NAME-OF-RECIPE, or where run.folder says: its state
+    (last.safetensors), the best model for hamiltone enhance --model
+    (best.safetensors), config.toml, log.jsonl and tensorboard.
+
+    The same command resumes a run that was stopped or killed, and it ends as
+    if nothing had happened. Ctrl-C and SIGTERM save first; the exit code is
+    then 128 plus the number of the signal.
+
+    Example: hamiltone train recipes/toy.toml
+
+    Example: hamiltone train recipes/voicebank.toml data.root=VoiceBank
+
+    Example: torchrun --nproc-per-node 4 -m hamiltone train recipes/dns3.toml
+    """
+    try:
+        from hamiltone.training import load_recipe, train_recipe
+    except ModuleNotFoundError as error:
+        raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
+
+    plan = load_recipe(recipe, overrides or ())
+    outcome = train_recipe(plan)
+    if outcome.stopped:
+        typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)
+        raise typer.Exit(128 + outcome.stopped)
+    best = (
+        "" if outcome.best is None else f", best {plan.validation.merit} {outcome.best:.4g} in step {outcome.best_step}"
+    )
+    typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")

@@ -1,0 +1,243 @@
+"""The training loop: one for every task, on one device or many."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from hamiltone.errors import InputError
+from hamiltone.nn.norm import synchronise_batch_norms
+from hamiltone.training.config import Recipe
+from hamiltone.training.ema import MovingAverage
+from hamiltone.training.log import Log, RunLog
+from hamiltone.training.order import BatchOrder, stream
+from hamiltone.training.pace import Pace
+from hamiltone.training.run import RunFolder
+from hamiltone.training.schedule import position, rate_factor
+from hamiltone.training.signals import StopSignal
+from hamiltone.training.state import (
+    Progress,
+    load_state,
+    random_states,
+    restore_random_states,
+    save_state,
+    seed_process,
+)
+from hamiltone.training.task import Task
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: `stopped` is the signal that ended it early, or zero."""
+
+    step: int
+    best: float | None
+    best_step: int
+    stopped: int
+
+
+def train(task: Task, recipe: Recipe, fabric: Fabric) -> Outcome:
+    """Train until the budget is spent, from where the run folder stands; a signal saves the run and ends it early."""
+    folder = RunFolder(recipe.run.folder)
+    folder.check(recipe)
+    fabric.barrier()
+    if fabric.is_global_zero:
+        folder.prepare(recipe)
+    loop = Loop(task, recipe, fabric, folder)
+    log = RunLog(folder, loop.progress.step, loop.position) if fabric.is_global_zero else Log()
+    with log, StopSignal() as stop:
+        return loop.run(log, stop)
+
+
+class Loop:
+    """A run: the model, its average, the optimiser, and how far it has come."""
+
+    def __init__(self, task: Task, recipe: Recipe, fabric: Fabric, folder: RunFolder) -> None:
+        self.task, self.recipe, self.fabric, self.folder = task, recipe, fabric, folder
+        torch.manual_seed(recipe.seed)
+        self.bare = fabric.to_device(task.build())  # without what Fabric wraps around it
+        self.average = MovingAverage(self.bare, recipe.optimiser.ema)
+        synchronise_batch_norms(self.bare)
+        if recipe.run.compile:
+            for module in task.to_compile(self.bare):
+                module.compile()
+        settings = recipe.optimiser
+        adamw = torch.optim.AdamW(
+            self.bare.parameters(), settings.lr, betas=settings.betas, weight_decay=settings.weight_decay
+        )
+        self.model, self.optimiser = fabric.setup(self.bare, adamw)
+        seed_process(recipe.seed, fabric.global_rank)
+        self.progress = Progress(samples=len(task.training))
+        if folder.started:
+            self._resume()
+        share = (fabric.global_rank, fabric.world_size)
+        if len(task.validation) < fabric.world_size:
+            raise InputError(f"{len(task.validation)} held-out batches are too few for {fabric.world_size} processes")
+        self.order = BatchOrder(self.progress.samples, recipe.batches, recipe.seed, self.progress.step, share)
+        self._pace = Pace(self.progress.elapsed)
+        self._stopped = 0.0
+
+    @property
+    def position(self) -> float:
+        """The spent share of the budget."""
+        return position(self.recipe.budget, self.order.steps_per_epoch, self.progress.step, self.progress.elapsed)
+
+    def run(self, log: Log, stop: StopSignal) -> Outcome:
+        """Step, validate and save until the budget is spent or a signal comes."""
+        progress, batches = self.progress, stream(self.task.training, self.order, self.fabric.device)
+        while not self._stopped:
+            if self._validation_is_due():
+                self._validate(log, stop)
+                continue
+            if self.position >= 1:
+                break
+            self._log_step(log, *self._step(batches))
+            late = self._pace.since_save > 60 * self.recipe.run.save_minutes
+            progress.elapsed, self._stopped, save = self._agree(self._pace.elapsed, stop.received, late)
+            if save or self._stopped or progress.step % self.order.steps_per_epoch == 0:
+                self._save()
+        batches.close()
+        return Outcome(progress.step, progress.best, progress.best_step, int(self._stopped))
+
+    def _step(self, batches: Generator[Any]) -> tuple[dict[str, float], float]:
+        """One optimiser step; returns the figures for the log and the units that all processes consumed."""
+        progress, settings = self.progress, self.recipe.optimiser
+        lr = settings.lr * rate_factor(self.recipe.schedule, progress.step, self.position)
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr
+        self.model.train()
+        self.optimiser.zero_grad()
+        losses, units = self._backward(batches)
+        norm: Any = self.fabric.clip_gradients(
+            self.model, self.optimiser, max_norm=settings.clip, error_if_nonfinite=False
+        )
+        values = self._reduced(torch.stack([*losses.values(), norm]), "mean")
+        figures = dict(zip([*losses, "gradient_norm"], values, strict=True))
+        self._check(figures)
+        self.optimiser.step()
+        self.average.update(self.bare, progress.step)
+        progress.step += 1
+        return figures | {"lr": lr}, units * self.fabric.world_size
+
+    def _backward(self, batches: Generator[Any]) -> tuple[dict[str, Tensor], float]:
+        """Accumulate the gradients of all parts of a batch; returns the means of the losses, and the units."""
+        parts, units = self.recipe.batches.accumulate, 0.0
+        losses: dict[str, Tensor] = {}
+        for part in range(parts):
+            batch = self.fabric.to_device(next(batches))
+            with self.fabric.no_backward_sync(self.model, enabled=part + 1 < parts):
+                loss, terms = self.task.loss(self.model, batch)
+                self.fabric.backward(loss / parts)
+            for name, term in {"loss": loss, **terms}.items():
+                losses[name] = losses.get(name, 0) + term.detach() / parts
+            units += self.task.units(batch)
+        return losses, units
+
+    def _check(self, figures: dict[str, float]) -> None:
+        """Stop before numbers that are none reach the weights."""
+        for name, value in figures.items():
+            if not math.isfinite(value):
+                good = f"the last good state is {self.folder.last}" if self.folder.started else "nothing was saved yet"
+                raise InputError(
+                    f"training diverged: {name} is {value} in step {self.progress.step + 1}; {good}; "
+                    "try a lower optimiser.lr, or look at the data"
+                )
+
+    def _log_step(self, log: Log, figures: dict[str, float], units: float) -> None:
+        """Move the bar, and write the means of the figures every `log_steps`."""
+        progress = self.progress
+        self._pace.units += units
+        for name, value in {**figures, "steps": 1}.items():
+            progress.sums[name] = progress.sums.get(name, 0.0) + value
+        epoch = (progress.step - 1) // self.order.steps_per_epoch + 1
+        steps, rate = progress.sums["steps"], self._pace.rate
+        means = {name: total / steps for name, total in progress.sums.items() if name != "steps"}
+        log.show(self.position, f"epoch {epoch} · loss {means['loss']:.4g} · {rate:.1f} {self.task.unit}/s")
+        if progress.step % self.recipe.run.log_steps == 0:
+            means |= {"epoch": epoch, "elapsed": self._pace.elapsed, "units_per_second": rate}
+            log.record("train", progress.step, means)
+            progress.sums = {}
+            self._pace.restart()
+
+    def _validation_is_due(self) -> bool:
+        """At the ends of epochs and of the budget, once each."""
+        step, interval = self.progress.step, self.recipe.run.validate_epochs * self.order.steps_per_epoch
+        return self.progress.validated != step and (step % interval == 0 or self.position >= 1)
+
+    @torch.no_grad()
+    def _validate(self, log: Log, stop: StopSignal) -> None:
+        """Measure the averaged model, keep it if it is the best, and save; a signal breaks off, to be repeated."""
+        task, progress, model = self.task, self.progress, self.average.model
+        totals: dict[str, Tensor] = {}
+        for index in range(self.fabric.global_rank, len(task.validation), self.fabric.world_size):
+            if stop.received:
+                break
+            for name, values in task.measure(model, self.fabric.to_device(task.validation[index])).items():
+                defined = values[~values.isnan()]
+                total = torch.tensor([defined.sum(), len(defined)])
+                totals[name] = totals.get(name, 0) + total
+        progress.elapsed, self._stopped = self._agree(self._pace.elapsed, stop.received)
+        if self._stopped:
+            return
+        sums = self._reduced(torch.stack([*totals.values()]), "sum")
+        metrics = {
+            name: total / count if count else math.nan for name, (total, count) in zip(totals, sums, strict=True)
+        }
+        progress.validated = progress.step
+        self._keep_best(metrics)
+        if self.fabric.is_global_zero:
+            log.record("validation", progress.step, metrics)
+            log.say(f"step {progress.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in metrics.items()))
+            log.media(progress.step, task.media(model))
+        self._save()
+        self._pace.restart()
+
+    def _keep_best(self, metrics: dict[str, float]) -> None:
+        progress, merit = self.progress, metrics[self.task.merit]
+        sign = 1 if self.task.higher_is_better else -1
+        if math.isnan(merit) or (progress.best is not None and sign * merit <= sign * progress.best):
+            return
+        progress.best, progress.best_step = merit, progress.step
+        if self.fabric.is_global_zero:
+            facts = {"step": progress.step, "metrics": metrics, "recipe": self.recipe.experiment()}
+            with self.folder.writing(self.folder.best):
+                self.task.export(self.folder.best, self.average.model, facts)
+
+    def _agree(self, *values: float) -> list[float]:
+        """The largest of each value over all processes: what one of them has noticed, all know."""
+        return self._reduced(torch.tensor(values, dtype=torch.float64), "max")
+
+    def _reduced(self, values: Tensor, how: str) -> Any:
+        """The mean, sum or maximum of numbers over all processes, as nested lists."""
+        result: Any = values
+        if self.fabric.world_size > 1:
+            result = self.fabric.all_reduce(values.to(self.fabric.device), reduce_op=how)
+        return result.tolist()
+
+    def _save(self) -> None:
+        random: Any = random_states(self.fabric.device)
+        if self.fabric.world_size > 1:
+            random = self.fabric.all_gather(self.fabric.to_device(random))
+        if self.fabric.is_global_zero:
+            random = {name: state.reshape(self.fabric.world_size, -1) for name, state in random.items()}
+            with self.folder.writing(self.folder.last):
+                save_state(self.folder.last, self.bare, self.average, self.optimiser.optimizer, self.progress, random)
+        self._pace.saved()
+
+    def _resume(self) -> None:
+        """Go on from the last state; with another number of processes all but the random states, which are new."""
+        path = self.folder.last
+        progress, random = load_state(path, self.bare, self.average, self.optimiser.optimizer)
+        if progress.samples != self.progress.samples:
+            raise InputError(
+                f"{path} was trained on {progress.samples} samples, now there are {self.progress.samples}; "
+                "restore the data, or choose another run.folder"
+            )
+        self.progress = progress
+        if len(random["torch"]) == self.fabric.world_size:
+            own = {name: states[self.fabric.global_rank] for name, states in random.items()}
+            restore_random_states(own, self.fabric.device)

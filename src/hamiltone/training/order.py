@@ -1,0 +1,72 @@
+"""In which order samples come: a function of seed and step, never of what a worker did before."""
+
+import itertools
+import signal
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from hamiltone.data.randomness import epoch_order
+from hamiltone.errors import InputError
+from hamiltone.training.config import Batches
+from hamiltone.training.task import Key, KeyedData
+
+
+class BatchOrder:
+    """The keys of every batch that one process sees from a step on, without end.
+
+    A step takes `batches.size` samples of the shuffled epoch; they are cut into `accumulate` parts and each part into
+    one share per process; `share` is the rank of this one and their number. What an epoch leaves over is not used.
+    """
+
+    def __init__(
+        self, samples: int, batches: Batches, seed: int, start: int = 0, share: tuple[int, int] = (0, 1)
+    ) -> None:
+        self.samples, self.batches, self.seed, self.start = samples, batches, seed, start
+        self.rank, self.world = share
+        self.steps_per_epoch = samples // batches.size
+        parts = batches.accumulate * self.world
+        if batches.size % parts:
+            raise InputError(
+                f"batches.size = {batches.size} cannot be cut into {batches.accumulate} parts (accumulate) "
+                f"for {self.world} processes; make it a multiple of {parts}"
+            )
+        if not self.steps_per_epoch:
+            raise InputError(f"batches.size = {batches.size} exceeds the {samples} samples of an epoch")
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        share = self.batches.size // (self.batches.accumulate * self.world)
+        for step in itertools.count(self.start):
+            epoch, position = divmod(step, self.steps_per_epoch)
+            first = position * self.batches.size
+            order = epoch_order(self.seed, epoch, self.samples)
+            batch = [(epoch, index) for index in order[first : first + self.batches.size]]
+            for part in range(self.batches.accumulate):
+                yield batch[(part * self.world + self.rank) * share :][:share]
+
+
+def stream(data: KeyedData, order: BatchOrder, device: torch.device) -> Generator[Any]:
+    """The batches of an order, made ahead by worker processes if the recipe asks for them.
+
+    The loader draws its workers' seeds from a generator of its own, so it does not touch torch's global one.
+    """
+    loader: DataLoader[Any] = DataLoader(
+        data,  # type: ignore[arg-type]  # keys are pairs
+        batch_sampler=order,
+        num_workers=order.batches.workers,
+        pin_memory=device.type == "cuda",
+        worker_init_fn=_leave_signals_to_the_run,
+        generator=torch.Generator(),
+    )
+    yield from loader
+
+
+def _leave_signals_to_the_run(worker: int) -> None:
+    """Ctrl-C and SIGTERM reach the whole process group, but the run saves first and then ends its workers itself.
+
+    A second SIGTERM is meant for the worker.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: signal.signal(signal.SIGTERM, signal.SIG_DFL))

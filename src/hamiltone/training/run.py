@@ -1,0 +1,59 @@
+"""The folder of a run: its recipe, its state, its best model and its log."""
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from hamiltone.errors import InputError
+from hamiltone.training.config import MAY_CHANGE, Recipe
+from hamiltone.training.reading import flat, flatten, to_toml
+
+
+class RunFolder:
+    """Paths in the folder of a run. With several machines it must be one that all of them see."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config, self.log = path / "config.toml", path / "log.jsonl"
+        self.last, self.best = path / "last.safetensors", path / "best.safetensors"
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a state to resume from."""
+        return self.last.exists()
+
+    def check(self, recipe: Recipe) -> None:
+        """Refuse to resume a run that was started with another recipe; only keys in `MAY_CHANGE` may differ."""
+        if not self.started or not self.config.exists():
+            return
+        before = flatten(tomllib.loads(self.config.read_text("utf-8")))
+        now = flat(recipe)
+        for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
+            if before.get(key) != now.get(key):
+                raise InputError(
+                    f"{self.path} was started with {key} = {before.get(key)}, not {now.get(key)}; "
+                    "go on with that, or choose another run.folder"
+                )
+
+    def prepare(self, recipe: Recipe) -> None:
+        """Make the folder, write the recipe as it was resolved, and clear away what a killed run left half-written."""
+        with self.writing(self.config):
+            self.path.mkdir(parents=True, exist_ok=True)
+            for leftover in self.path.glob(".*.tmp"):
+                leftover.unlink()
+            temporary = self.path / ".config.toml.tmp"
+            temporary.write_text(to_toml(recipe), "utf-8")
+            temporary.replace(self.config)
+
+    @contextmanager
+    def writing(self, path: Path) -> Iterator[None]:
+        """Turn a failure to write, such as a full disk, into one line that says what is safe and how to go on."""
+        try:
+            yield
+        except (OSError, SafetensorError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            kept = f"; {self.last} is as it was: the same command goes on from there" if self.started else ""
+            raise InputError(f"cannot write {path}: {reason}{kept}") from error

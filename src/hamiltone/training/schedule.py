@@ -1,0 +1,35 @@
+"""How far a run has come, and the learning rate there."""
+
+import math
+
+from hamiltone.training.config import Budget, Schedule
+
+
+def position(budget: Budget, steps_per_epoch: int, step: int, elapsed: float) -> float:
+    """The spent share of the budget, from 0 to 1: that of the part which is spent most.
+
+    Of a budget in steps or epochs this is a function of the step alone, so a resumed run repeats it exactly.
+
+    >>> position(Budget(epochs=2, minutes=10), steps_per_epoch=100, step=20, elapsed=300.0)
+    0.5
+    """
+    shares = [0.0]
+    if budget.epochs is not None:
+        shares.append(step / (budget.epochs * steps_per_epoch))
+    if budget.steps is not None:
+        shares.append(step / budget.steps)
+    if budget.minutes is not None:
+        shares.append(elapsed / (60 * budget.minutes))
+    return min(max(shares), 1.0)
+
+
+def rate_factor(schedule: Schedule, step: int, position: float) -> float:
+    """What the learning rate is multiplied by in the step that follows `step` others.
+
+    >>> [rate_factor(Schedule(warmup=4), step, 0.0) for step in range(5)]
+    [0.25, 0.5, 0.75, 1.0, 1.0]
+    """
+    warm = min(1.0, (step + 1) / schedule.warmup) if schedule.warmup else 1.0
+    if schedule.kind == "constant":
+        return warm
+    return warm * (schedule.final + (1 - schedule.final) * 0.5 * (1 + math.cos(math.pi * position)))

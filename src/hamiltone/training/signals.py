@@ -1,0 +1,33 @@
+"""Ctrl-C and SIGTERM: noticed at once, obeyed where the run can be saved."""
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class StopSignal:
+    """Within this context `received` is the number of a signal that asks to stop, or zero.
+
+    The same signal a second time does what it did before: a second Ctrl-C interrupts at once.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.signal(number, self._notice)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _notice(self, number: int, frame: FrameType | None) -> None:
+        self.received = number
+        signal.signal(number, self._handlers[number])

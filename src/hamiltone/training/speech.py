@@ -1,0 +1,135 @@
+"""The speech task: noisy waveforms in, clean ones out."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hamiltone.data.files import Progress
+from hamiltone.errors import InputError
+from hamiltone.losses import EnhancementLoss, LossWeights
+from hamiltone.losses.compressed import compressed_spectrum_loss
+from hamiltone.metrics import compute
+from hamiltone.models import PRESETS, Config, Enhancer, Header, build, bundled, load_checkpoint, save_checkpoint
+from hamiltone.training.speech_data import Batch, open_data
+from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
+from hamiltone.training.task import Media
+
+
+class SpeechTask:
+    """Trains an `Enhancer` on pairs of noisy and clean segments; fulfils `hamiltone.training.task.Task`."""
+
+    unit = "audio s"
+    higher_is_better = True
+
+    def __init__(self, recipe: SpeechRecipe, progress: Progress | None = None) -> None:
+        self.recipe, self.merit = recipe, recipe.validation.merit
+        self.start, self.config = _starting_point(recipe)
+        self.criterion = SpeechLoss(recipe.loss, self.config)
+        self.training, self.validation = open_data(recipe.data, recipe.seed, recipe.validation.limit, progress)
+        self._shown = False
+
+    def build(self) -> Enhancer:
+        """A fresh model, or one with the weights to start from."""
+        model = build(self.config)
+        if self.start is not None:
+            try:
+                model.load_state_dict(self.start.state_dict())
+            except RuntimeError:
+                raise InputError(f"init = {self.recipe.init} has other weights than the recipe's [model]") from None
+        return model
+
+    def to_compile(self, model: nn.Module) -> list[nn.Module]:
+        """The network alone: the compiler knows no complex numbers."""
+        return [model.get_submodule("network")]
+
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """The weighted sum of the recipe's terms, and the terms."""
+        noisy, clean = batch
+        return self.criterion.to(noisy.device)(model(noisy), clean)
+
+    def units(self, batch: Batch) -> float:
+        """Seconds of audio."""
+        return batch[0].numel() / self.config.sample_rate
+
+    def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """The loss, the recipe's metrics, and how much each has gained over the noisy input."""
+        noisy, clean = batch
+        enhanced = model(noisy)
+        loss, _ = self.criterion.to(noisy.device)(enhanced, clean)
+        scores = [self._scores(*triple) for triple in zip(enhanced.cpu(), noisy.cpu(), clean.cpu(), strict=True)]
+        metrics = {name: torch.tensor([score[name] for score in scores]) for name in scores[0]}
+        return metrics | {"loss": loss.expand(len(noisy)).cpu()}
+
+    def _scores(self, enhanced: Tensor, noisy: Tensor, clean: Tensor) -> dict[str, float]:
+        names, rate = self.recipe.validation.metrics, self.config.sample_rate
+        after, before = (compute(names, signal.numpy(), clean.numpy(), rate) for signal in (enhanced, noisy))
+        return {**after, **{f"{name}_gain": after[name] - before[name] for name in names}}
+
+    @torch.no_grad()
+    def media(self, model: nn.Module) -> Media:
+        """Held-out recordings, the noisy and clean ones only once, and spectrograms of noisy, enhanced and clean."""
+        media = Media()
+        device = next(model.parameters()).device
+        for number in range(min(self.recipe.validation.shown, len(self.validation))):
+            noisy, clean = self.validation[number]
+            signals = {"noisy": noisy[0], "enhanced": model(noisy.to(device))[0].cpu(), "clean": clean[0]}
+            for name in ["enhanced"] if self._shown else signals:
+                media.sounds[f"{number}/{name}"] = (signals[name], self.config.sample_rate)
+            media.pictures[f"{number}/spectrograms"] = spectrograms([*signals.values()])
+        self._shown = True
+        return media
+
+    def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
+        """A checkpoint that `hamiltone enhance --model` reads."""
+        name = next((name for name, config in PRESETS.items() if config == self.config), "")
+        if not isinstance(model, Enhancer):
+            raise TypeError(f"expected an Enhancer, got {type(model).__name__}")
+        save_checkpoint(path, model, Header(self.config, name, facts))
+
+
+class SpeechLoss(nn.Module):
+    """The weighted terms of a recipe.
+
+    Shape:
+        estimate, target: ``(B, L)``
+        returns: the sum ``()``, and the terms by name, without their weights
+    """
+
+    def __init__(self, table: LossTable, config: Config) -> None:
+        super().__init__()
+        weights = table.model_dump()
+        self.compressed = weights.pop("compressed")
+        self.paper = None
+        if any(weights.values()):
+            self.paper = EnhancementLoss(LossWeights(**weights), n_fft=config.n_fft, hop=config.hop)
+
+    def forward(self, estimate: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Compute what has a weight."""
+        total, terms = estimate.new_zeros(()), {}
+        if self.paper is not None:
+            terms = self.paper.terms(estimate, target)
+            total = total + sum(getattr(self.paper.weights, name) * term for name, term in terms.items())
+        if self.compressed:
+            terms["compressed"] = compressed_spectrum_loss(estimate, target)
+            total = total + self.compressed * terms["compressed"]
+        return total, terms
+
+
+def spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0) -> Tensor:
+    """Log magnitudes of signals ``(L,)`` of one length on top of another, as a grey picture ``(1, height, frames)``."""
+    window = torch.hann_window(n_fft)
+    spectra = torch.stft(torch.stack(signals), n_fft, n_fft // 4, window=window, return_complex=True).abs()
+    levels = 20 * torch.log10(spectra / spectra.max().clamp_min(1e-12) + 1e-12)
+    return (1 + levels / decibels).clamp(0, 1).flip(1).flatten(0, 1)[None]  # low frequencies at the bottom
+
+
+def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, Config]:
+    """The model to start from, if the recipe names one, and the configuration to train."""
+    if recipe.init is None:
+        if recipe.model is None:
+            raise InputError("expected a [model] table, or init = a checkpoint to start from")
+        return None, recipe.model
+    start, header = load_checkpoint(bundled().get(recipe.init, Path(recipe.init)))
+    return start, recipe.model or header.config

@@ -1,0 +1,89 @@
+"""From the data table of a speech recipe to its data sets."""
+
+from functools import partial
+
+from torch import Tensor
+
+from hamiltone.data.datasets import FullPairs, MixtureFolder, PairSegments, RemixedPairs, Segments, SyntheticSpeech
+from hamiltone.data.files import Progress, audio_files
+from hamiltone.data.pairs import scan_voicebank, split_speakers
+from hamiltone.data.sources import PairAudio
+from hamiltone.data.store import open_store
+from hamiltone.training.speech_recipe import Data, MixtureData, PairData, RemixedData, SyntheticData
+from hamiltone.training.task import KeyedData
+
+HELD_OUT_SEED = 2**31 - 1
+"""Held-out mixtures are the same for every seed of a recipe."""
+
+Batch = tuple[Tensor, Tensor]
+"""Noisy and clean ``(B, L)``."""
+
+
+class HeldOut:
+    """Batches of one recording each, evenly chosen from those that there are; of made ones, those of epoch 0."""
+
+    def __init__(self, recordings: FullPairs | Segments, limit: int | None = None) -> None:
+        self._recordings = recordings
+        count = len(recordings)
+        wanted = count if limit is None else min(limit, count)
+        self._rows = [number * count // wanted for number in range(wanted)]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: int) -> Batch:
+        row, recordings = self._rows[number], self._recordings
+        noisy, clean = recordings[row] if isinstance(recordings, FullPairs) else recordings[0, row]
+        return noisy[None], clean[None]
+
+
+def open_data(
+    data: Data, seed: int, limit: int | None = None, progress: Progress | None = None
+) -> tuple[KeyedData, HeldOut]:
+    """The training data of a recipe, and at most `limit` held-out recordings.
+
+    A corpus is decoded where the cache lacks it; `progress` then gets the number of files that are done, and of all.
+    """
+    match data:
+        case SyntheticData():
+            training = SyntheticSpeech(data.segment, length=data.length, seed=seed, variety=data.variety)
+            held_out = SyntheticSpeech(
+                data.held_out_segment, length=data.held_out, seed=HELD_OUT_SEED, variety=data.variety
+            )
+            return training, HeldOut(held_out, limit)
+        case MixtureData():
+            return _open_mixtures(data, seed, limit, progress)
+        case PairData() | RemixedData():
+            return _open_pairs(data, seed, limit, progress)
+
+
+def _open_mixtures(
+    data: MixtureData, seed: int, limit: int | None, progress: Progress | None
+) -> tuple[KeyedData, HeldOut]:
+    opened = partial(
+        MixtureFolder.open,
+        data.root,
+        held_out=data.held_out,
+        cache=data.cache,
+        skip=data.skip_faults,
+        progress=progress,
+        variety=data.variety,
+    )
+    training = opened(data.segment, part="train", length=data.length, seed=seed)
+    held_out = opened(data.held_out_segment, part="validation", length=data.held_out_length, seed=HELD_OUT_SEED)
+    return training, HeldOut(held_out, limit)
+
+
+def _open_pairs(
+    data: PairData | RemixedData, seed: int, limit: int | None, progress: Progress | None
+) -> tuple[KeyedData, HeldOut]:
+    report = scan_voicebank(data.root, sample_rate=data.sample_rate, skip=data.skip_faults)
+    train, validation = split_speakers(report.pairs, data.held_out)
+    audio = PairAudio.open(report.pairs, data.cache, progress=progress)
+    held_out, audio = HeldOut(FullPairs(audio.select(validation)), limit), audio.select(train)
+    if isinstance(data, PairData):
+        return PairSegments(audio, data.segment, seed=seed), held_out
+    noise = [path for folder in data.noise for path in audio_files(folder)]
+    recorded = open_store(noise, data.cache, progress=progress) if noise else None
+    training = RemixedPairs(audio, data.segment, length=data.length, seed=seed, variety=data.variety, recorded=recorded)
+    return training, held_out

@@ -1,0 +1,154 @@
+"""The tables of a speech recipe: the model, the data, the loss and the validation."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, NonNegativeFloat, PlainSerializer, PlainValidator, PositiveInt, field_validator
+from pydantic import model_validator as model_check
+
+from hamiltone.data.mixing import PLAIN, Variety
+from hamiltone.data.pairs import HELD_OUT
+from hamiltone.metrics import METRICS
+from hamiltone.models import CompactConfig, Config, EnhancerConfig, preset
+from hamiltone.models.configs import to_json
+from hamiltone.training.config import Recipe, Table
+from hamiltone.training.reading import overlay, suggestion
+
+FAMILIES: dict[str, Config] = {"paper": EnhancerConfig("conformer", "shared"), "compact": CompactConfig()}
+
+
+def parse_model(value: Config | Mapping[str, Any]) -> Config:
+    """A model from a table that names a preset or a family, and the fields in which it differs."""
+    if not isinstance(value, Mapping):
+        return value
+    table = dict(value)
+    name, family = table.pop("preset", None), table.pop("family", None)
+    if (name is None) == (family is None):
+        raise ValueError("expected either a preset or a family")
+    if name is not None:
+        return overlay(preset(name), table)
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    return overlay(FAMILIES[family], table)
+
+
+def parse_variety(base: Variety, value: Variety | Mapping[str, Any]) -> Variety:
+    """A variety from a table of the fields in which it differs from another."""
+    return overlay(base, value) if isinstance(value, Mapping) else value
+
+
+Model = Annotated[Config, PlainValidator(parse_model), PlainSerializer(to_json)]
+PlainVariety = Annotated[Variety, PlainValidator(partial(parse_variety, PLAIN)), PlainSerializer(asdict)]
+RichVariety = Annotated[Variety, PlainValidator(partial(parse_variety, Variety())), PlainSerializer(asdict)]
+
+
+class SyntheticData(Table):
+    """Speech and noise made on the spot; `held_out` other mixtures are for validation."""
+
+    kind: Literal["synthetic"]
+    segment: PositiveInt
+    length: PositiveInt
+    held_out: PositiveInt = 32
+    held_out_segment: PositiveInt = 32_000
+    variety: PlainVariety = PLAIN
+
+
+class _PairTable(Table):
+    root: Path
+    cache: Path
+    segment: PositiveInt
+    held_out: tuple[str, ...] = HELD_OUT
+    sample_rate: PositiveInt = 16_000
+    skip_faults: bool = False
+
+
+class PairData(_PairTable):
+    """Parts of the pairs of VoiceBank+DEMAND as they are; the speakers `held_out` are for validation."""
+
+    kind: Literal["pairs"]
+
+
+class RemixedData(_PairTable):
+    """Pairs of VoiceBank+DEMAND remixed with each other, and with recorded noise from folders."""
+
+    kind: Literal["remixed"]
+    length: PositiveInt | None = None
+    noise: tuple[Path, ...] = ()
+    variety: RichVariety = Variety()
+
+
+class MixtureData(Table):
+    """Mixtures from the folders of the DNS Challenge; a share `held_out` of speakers and noises is for validation."""
+
+    kind: Literal["mixtures"]
+    root: Path
+    cache: Path | None = None
+    segment: PositiveInt
+    length: PositiveInt | None = None
+    held_out: float = Field(default=0.02, gt=0, lt=1)
+    held_out_segment: PositiveInt = 160_000
+    held_out_length: PositiveInt = 100
+    skip_faults: bool = False
+    variety: RichVariety = Variety()
+
+
+Data = Annotated[SyntheticData | PairData | RemixedData | MixtureData, Field(discriminator="kind")]
+
+
+class LossTable(Table):
+    """The weight of each term: those of Eq. 70, and the distance of compressed spectra. Zero switches a term off."""
+
+    mstft: NonNegativeFloat = 0.0
+    sisdr: NonNegativeFloat = 0.0
+    rms: NonNegativeFloat = 0.0
+    complex_l1: NonNegativeFloat = 0.0
+    pesq: NonNegativeFloat = 0.0
+    compressed: NonNegativeFloat = 0.0
+
+    @model_check(mode="after")
+    def _has_a_term(self) -> Self:
+        if not any(self.model_dump().values()):
+            raise ValueError("expected a weight above zero")
+        return self
+
+
+class Validation(Table):
+    """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
+
+    metrics: tuple[str, ...] = ("sisdr",)
+    merit: str = "sisdr"
+    limit: PositiveInt | None = None
+    shown: PositiveInt = 2
+
+    @field_validator("metrics")
+    @classmethod
+    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in METRICS:
+                raise ValueError(f"there is no metric {name}{suggestion(name, METRICS)}")
+        return names
+
+    @model_check(mode="after")
+    def _measures_the_merit(self) -> Self:
+        if self.merit not in self.metrics:
+            raise ValueError(f"merit must be one of the metrics {', '.join(self.metrics)}, got {self.merit!r}")
+        return self
+
+
+class SpeechRecipe(Recipe):
+    """A recipe that trains a speech enhancer."""
+
+    task: Literal["speech"]
+    model: Model | None = None
+    data: Data
+    loss: LossTable
+    validation: Validation = Validation()
+
+    @model_check(mode="after")
+    def _has_a_model(self) -> Self:
+        if self.model is None and self.init is None:
+            raise ValueError("expected a [model] table, or init = a checkpoint to start from")
+        return self

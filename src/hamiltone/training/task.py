@@ -1,0 +1,80 @@
+"""What the loop asks of a task: everything it does not know about speech, images or text."""
+
+from collections.abc import Sized
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+Key = tuple[int, int]
+"""Epoch and index of a sample."""
+
+
+class KeyedData(Sized, Protocol):
+    """A map-style data set of ``len()`` samples an epoch.
+
+    A sample must depend on the key alone (and on a seed that the data set was built with): then a run can be resumed
+    anywhere, with any number of workers and processes.
+    """
+
+    def __getitem__(self, key: Key) -> Any:
+        """The sample `index` of an epoch; samples are collated by torch's default."""
+
+
+class HeldOutData(Sized, Protocol):
+    """Ready batches for validation, on the CPU; they are spread over the processes."""
+
+    def __getitem__(self, index: int) -> Any:
+        """A batch."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """What a log shows beside numbers: sounds ``(L,)`` with their rate, and pictures ``(1 or 3, H, W)`` in [0, 1]."""
+
+    sounds: dict[str, tuple[Tensor, int]] = field(default_factory=dict)
+    pictures: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Task(Protocol):
+    """One kind of training; see `hamiltone.training.speech.SpeechTask` for an example.
+
+    Losses are means over the samples of a batch, so that a batch may be cut into parts and spread over processes. Draw
+    what is random in a loss from torch's or numpy's global generator: their states are saved with the run.
+    """
+
+    unit: str
+    """What `units` counts, for the progress bar: ``audio s``."""
+    merit: str
+    """The metric of `measure` by which the best model is chosen."""
+    higher_is_better: bool
+
+    @property
+    def training(self) -> KeyedData:
+        """What to train on."""
+
+    @property
+    def validation(self) -> HeldOutData:
+        """What to validate on."""
+
+    def build(self) -> nn.Module:
+        """The model to train, seeded by torch's generator, or with the weights that the recipe starts from."""
+
+    def to_compile(self, model: nn.Module) -> list[nn.Module]:
+        """The parts of the model that torch.compile serves well."""
+
+    def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch and its parts, for the log; the names are the same in every step."""
+
+    def units(self, batch: Any) -> float:
+        """How much a batch holds, in `unit`."""
+
+    def measure(self, model: nn.Module, batch: Any) -> dict[str, Tensor]:
+        """The metrics of every sample of a validation batch, ``(B,)`` each; NaN where one is undefined."""
+
+    def media(self, model: nn.Module) -> Media:
+        """What to show after a validation."""
+
+    def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
+        """Write a checkpoint for inference, whole or not at all, with these facts about its training."""

@@ -1,0 +1,20 @@
+"""Trains the tiny task in a process of its own, which tests kill or start twice."""
+
+import sys
+from pathlib import Path
+
+from hamiltone.training.launch import make_fabric
+from hamiltone.training.loop import train
+from hamiltone.training.speech import SpeechTask
+from tasks import KILL, TinyTask, signal_at, small_recipe, tiny_recipe
+
+if __name__ == "__main__":
+    folder, mode = Path(sys.argv[1]), sys.argv[2]
+    if mode == "killed":
+        recipe, task = tiny_recipe(folder), TinyTask(dropout=0.2, before=signal_at(KILL, (2, 5)))
+    elif mode == "two":
+        recipe, task = tiny_recipe(folder), TinyTask()
+    else:
+        recipe = small_recipe(folder, "run.precision=bfloat16", "budget={steps=2}")
+        task = SpeechTask(recipe)
+    train(task, recipe, make_fabric(recipe.run))
