@@ -33,12 +33,10 @@ def test_the_real_layer_is_torchs_own_attention():
     torch.testing.assert_close(ours(x), theirs(x, x, x)[0])
 
 
-def test_the_command_prints_a_row_for_every_length_and_method():
-    result = CliRunner().invoke(app, ["bench", "attention", "--lengths", "16,32", "--seconds", "0", "--json"])
+def test_the_command_prints_a_row_for_every_method():
+    result = CliRunner().invoke(app, ["bench", "attention", "--lengths", "16", "--seconds", "0", "--json"])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
-    assert [(row["length"], row["method"], row["path"]) for row in rows] == [
-        (length, *method) for length in (16, 32) for method in METHODS
-    ]
+    assert [(row["length"], row["method"], row["path"]) for row in rows] == [(16, *method) for method in METHODS]
     assert rows[0].keys() >= {"length", "method", "path", "macs", "ms", "peak_mb"}
     assert all(row["ms"] > 0 and row["peak_mb"] >= 0 for row in rows)

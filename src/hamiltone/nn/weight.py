@@ -46,7 +46,7 @@ class RealWeightCache:
 
     A hit needs the same memory, version, dtype and device. Writes through ``parameter.data`` do not raise the version,
     so on the CPU the values are compared as well: a quarter of the reads of the matrix product that follows. On other
-    devices that would wait for the device; there, write weights under ``torch.no_grad()`` rather than through ``.data``.
+    devices that would wait for the device: write weights there under ``torch.no_grad()``, not through ``.data``.
     """
 
     def __init__(self) -> None:
