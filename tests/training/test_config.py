@@ -72,7 +72,7 @@ def test_an_override_replaces_one_key(override, key, value):
         ("optimiser.lr=fast", "optimiser.lr: should be a valid number"),
         ("optimiser.lr=nan", "optimiser.lr: should be a finite number"),
         ("budget={}", "budget: expected one of epochs, steps and minutes"),
-        ("loss.compressed=0", "loss: expected a weight above zero"),
+        ("loss={}", "loss: expected a weight above zero"),
         ("model.channels=few", "model: channels: should be a valid integer"),
         ("model.preset=qconformer", "model: expected either a preset or a family"),
         ("model={preset='qcon'}", "model: there is no preset 'qcon'"),

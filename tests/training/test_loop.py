@@ -116,16 +116,22 @@ def test_a_signal_saves_in_the_middle_of_an_epoch_and_the_run_goes_on_exactly(nu
     assert_equal_runs(tmp_path, whole_run)
 
 
-def test_a_signal_breaks_off_validation_which_is_then_repeated(whole_run, tmp_path):
+@pytest.mark.parametrize(("budget", "validation", "step"), [({"epochs": 3}, 1, 4), ({"steps": 6}, 2, 6)])
+def test_a_signal_breaks_off_validation_which_is_then_repeated(budget, validation, step, tmp_path):
     class Interrupted(TinyTask):
+        measured = 0
+
         def measure(self, model, batch):
-            signal.raise_signal(signal.SIGTERM)
+            self.measured += 1
+            if self.measured == 3 * validation:  # its last batch
+                signal.raise_signal(signal.SIGTERM)
             return super().measure(model, batch)
 
-    outcome = run(tmp_path, Interrupted(dropout=0.2))
-    assert (outcome.step, outcome.stopped, outcome.best) == (STEPS_PER_EPOCH, signal.SIGTERM, None)
-    run(tmp_path, TinyTask(dropout=0.2))
-    assert_equal_runs(tmp_path, whole_run)
+    outcome = run(tmp_path / "broken", Interrupted(), budget=budget)
+    assert (outcome.step, outcome.stopped) == (step, signal.SIGTERM)
+    run(tmp_path / "broken", budget=budget)
+    run(tmp_path / "whole", budget=budget)
+    assert_equal_runs(tmp_path / "broken", tmp_path / "whole")
 
 
 def test_workers_change_nothing(whole_run, tmp_path):

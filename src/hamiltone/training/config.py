@@ -36,7 +36,10 @@ class Budget(Table):
 
 
 class Batches(Table):
-    """Samples of one optimiser step, over all processes; `accumulate` cuts them into parts that fit into memory."""
+    """Samples of one optimiser step, over all processes; `accumulate` cuts them into parts that fit into memory.
+
+    Batch norms then normalise each part by itself.
+    """
 
     size: PositiveInt
     accumulate: PositiveInt = 1

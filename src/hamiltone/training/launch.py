@@ -42,9 +42,9 @@ def make_fabric(run: Run) -> Fabric:
 def tune_cpu() -> None:
     """Make training on a CPU faster, for the whole process.
 
-    Denormal numbers, which cost a hundred times more than others, become zero: gradients of silence are full of them.
-    And the allocator of glibc keeps the memory that a step frees for the next one, instead of returning it and
-    faulting in every page again.
+    Denormal numbers, which can cost a hundred times more than others, become zero: gradients of silence are full of
+    them. And the allocator of glibc keeps the memory that a step frees for the next one, instead of returning it and
+    faulting in every page again: about a tenth of the time of a step.
     """
     torch.set_flush_denormal(True)
     if sys.platform == "linux":

@@ -98,7 +98,7 @@ class Loop:
             self._log_step(log, *self._step(batches))
             late = self._pace.since_save > 60 * self.recipe.run.save_minutes
             progress.elapsed, self._stopped, save = self._agree(self._pace.elapsed, stop.received, late)
-            if save or self._stopped or progress.step % self.order.steps_per_epoch == 0:
+            if save or self._stopped or self.position >= 1 or progress.step % self.order.steps_per_epoch == 0:
                 self._save()
         batches.close()
         return Outcome(progress.step, progress.best, progress.best_step, int(self._stopped))
