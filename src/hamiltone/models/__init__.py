@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _WEIGHTS = Path(__file__).parent.parent / "weights"
-DEFAULT = "compact"
+DEFAULT = "toy"
 
 
 def bundled() -> dict[str, Path]:

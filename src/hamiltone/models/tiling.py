@@ -4,12 +4,11 @@ The result is the same function; only the order of the work changes, so time and
 as recordings grow. Training and tracing see the whole tensor.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from hamiltone.nn.concat import cat_in_memory_order
 from hamiltone.nn.tracing import is_traced
 
 TILE = 2**20
@@ -26,7 +25,7 @@ def over_batch(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     count = max(1, TILE // x[:1].numel())
     if not tiling() or x.shape[0] <= count:
         return function(x)
-    return torch.cat([function(part) for part in x.split(count)])
+    return _assemble((function(part) for part in x.split(count)), axis=0, size=x.shape[0])
 
 
 def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Tensor:
@@ -39,9 +38,25 @@ def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Te
     tile = max(4 * reach, TILE // x[:, :, :, :1].numel(), 1)
     if not tiling() or frames <= tile:
         return function(x)
-    parts = []
-    for start in range(0, frames, tile):
-        first = max(0, start - reach)
-        kept = min(tile, frames - start)
-        parts.append(function(x[:, :, :, first : start + tile + reach])[:, :, :, start - first :][:, :, :, :kept])
-    return cat_in_memory_order(parts, axis=3)
+
+    def parts() -> Iterator[Tensor]:
+        for start in range(0, frames, tile):
+            first = max(0, start - reach)
+            y = function(x[:, :, :, first : start + tile + reach])
+            yield y.narrow(3, start - first, min(tile, frames - start))
+
+    return _assemble(parts(), axis=3, size=frames)
+
+
+def _assemble(parts: Iterator[Tensor], axis: int, size: int) -> Tensor:
+    """Join tiles as they come, while they are in cache, in the memory layout of the first."""
+    result, done = None, 0
+    for part in parts:
+        if result is None:
+            order = sorted(range(part.dim()), key=part.stride().__getitem__, reverse=True)
+            shape = [size if i == axis else part.shape[i] for i in order]
+            result = part.new_empty(shape).permute([order.index(i) for i in range(len(order))])
+        result.narrow(axis, done, part.shape[axis]).copy_(part)
+        done += part.shape[axis]
+    assert result is not None
+    return result
