@@ -51,8 +51,9 @@ def enhance(
 ) -> None:
     """Take the noise out of recordings of speech.
 
-    The model looks at whole windows of about ten seconds, at what comes
-    before and what comes after: it works on recordings, not on live sound.
+    The model looks at ten seconds as a whole, at longer recordings in windows
+    of six seconds, at what comes before and what comes after: it works on
+    recordings, not on live sound.
 
     Sample rate, channels, length, level and encoding are kept. Media that
     cannot be written (m4a, mp4, webm ...) become wav; to read them, install

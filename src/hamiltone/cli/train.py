@@ -37,10 +37,11 @@ def train(
 
     plan = load_recipe(recipe, overrides or ())
     outcome = train_recipe(plan)
-    if outcome.stopped:
+    if outcome.leads and outcome.stopped:
         typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)
+    elif outcome.leads:
+        merit = plan.validation.merit
+        best = "" if outcome.best is None else f", best {merit} {outcome.best:.4g} in step {outcome.best_step}"
+        typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")
+    if outcome.stopped:
         raise typer.Exit(128 + outcome.stopped)
-    best = (
-        "" if outcome.best is None else f", best {plan.validation.merit} {outcome.best:.4g} in step {outcome.best_step}"
-    )
-    typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")

@@ -93,22 +93,26 @@ class CompactDecoder(nn.ModuleList):
     """
 
     def __init__(self, channels: Sequence[int], dilations: Sequence[int]) -> None:
-        targets = [channels[0], *channels[:-1]]
         super().__init__(
-            nn.Sequential(
-                QConvTranspose2d(2 * wide, narrow, 3, stride=(1, 2), padding=1, bias=False),
-                QBatchNorm(narrow),
-                nn.PReLU(),
-                GatedResidual(narrow, dilation),
-            )
-            for wide, narrow, dilation in reversed(list(zip(channels, targets, dilations, strict=True)))
+            nn.Sequential(_widen(wide, narrow), GatedResidual(narrow, dilation))
+            for narrow, wide, dilation in reversed(list(zip(channels, channels[1:], dilations[1:], strict=False)))
         )
+        self.append(_widen(channels[0], channels[0]))  # at the full resolution a residual would cost the most
 
     def forward(self, x: Tensor, skips: Sequence[Tensor]) -> Tensor:
         """Decode, stage by stage."""
         for stage, skip in zip(self, reversed(skips), strict=True):
             x = stage(concat([x, skip], dim=1))
         return x
+
+
+def _widen(channels: int, out_channels: int) -> nn.Sequential:
+    """Double the frequency axis of joined maps ``(B, 4, 2 channels, T, F)``."""
+    return nn.Sequential(
+        QConvTranspose2d(2 * channels, out_channels, 3, stride=(1, 2), padding=1, bias=False),
+        QBatchNorm(out_channels),
+        nn.PReLU(),
+    )
 
 
 class CompactNetwork(nn.Module):

@@ -42,7 +42,7 @@ class CompactConfig:
     channels: tuple[int, ...] = (4, 8, 12)
     dilations: tuple[int, ...] = (1, 2, 4)
     feed_forward: int = 24
-    heads: int = 4
+    heads: int = 2
     layers: int = 2
     kernel_size: int = 15
     dropout: float = 0.0

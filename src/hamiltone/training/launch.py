@@ -19,8 +19,9 @@ _LARGEST = 32 * 2**20
 def make_fabric(run: Run) -> Fabric:
     """Fabric on one device; under ``torchrun -m hamiltone train`` or ``fabric run`` on all of theirs."""
     precision: Literal["bf16-mixed", "32-true"] = "bf16-mixed" if run.precision == "bfloat16" else "32-true"
+    by_fabric_run = "LT_CLI_USED" in os.environ
     try:
-        if "LT_CLI_USED" in os.environ:  # fabric run
+        if by_fabric_run:
             fabric = Fabric(precision=precision)
         elif is_torchelastic_launched():
             machines = int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"])
@@ -35,7 +36,8 @@ def make_fabric(run: Run) -> Fabric:
             fabric = Fabric(accelerator=run.accelerator, devices=1, precision=precision)
     except RuntimeError as error:
         raise InputError(f"cannot use run.accelerator = {run.accelerator}: {' '.join(str(error).split())}") from None
-    fabric.launch()
+    if not by_fabric_run:  # it has launched already
+        fabric.launch()
     return fabric
 
 

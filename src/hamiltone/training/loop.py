@@ -32,12 +32,13 @@ from hamiltone.training.task import Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `stopped` is the signal that ended it early, or zero."""
+    """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and tells of it."""
 
     step: int
     best: float | None
     best_step: int
     stopped: int
+    leads: bool
 
 
 def train(task: Task, recipe: Recipe, fabric: Fabric) -> Outcome:
@@ -101,7 +102,8 @@ class Loop:
             if save or self._stopped or self.position >= 1 or progress.step % self.order.steps_per_epoch == 0:
                 self._save()
         batches.close()
-        return Outcome(progress.step, progress.best, progress.best_step, int(self._stopped))
+        leads = self.fabric.is_global_zero
+        return Outcome(progress.step, progress.best, progress.best_step, int(self._stopped), leads)
 
     def _step(self, batches: Generator[Any]) -> tuple[dict[str, float], float]:
         """One optimiser step; returns the figures for the log and the units that all processes consumed."""
