@@ -99,7 +99,8 @@ def test_every_fault_is_one_clear_line(copy: Path, spoil) -> None:
     assert report.faults == (line,)
     with pytest.raises(InputError) as caught:
         scan_voicebank(copy)
-    assert str(caught.value) == f"1 fault in 8 pairs: {line}; mend these files or have them skipped"
+    advice = "mend these files or leave them out (to train without them: data.skip_faults = true)"
+    assert str(caught.value) == f"1 fault in 8 pairs: {line}; {advice}"
 
 
 def test_skipping_keeps_the_sound_pairs_and_reports_all_faults(copy: Path) -> None:

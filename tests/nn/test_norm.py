@@ -146,3 +146,24 @@ def test_batch_norm_cannot_train_on_one_value() -> None:
     with pytest.raises(ValueError, match=r"needs two values per channel, got shape \(1, 4, 3, 1\)"):
         QBatchNorm(3)(torch.zeros(1, 4, 3, 1))
     assert QBatchNorm(3).eval()(torch.zeros(1, 4, 3, 1)).shape == (1, 4, 3, 1)
+
+
+@pytest.mark.parametrize("shape", [(5, 4, 3), (2, 4, 3, 4), (2, 4, 3, 2, 3)])
+def test_batch_norm_in_training_has_right_first_and_second_derivatives(shape: tuple[int, ...]) -> None:
+    layer = QBatchNorm(3).double()
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, *_: layer(x), (x, *layer.parameters()))
+    assert torch.autograd.gradgradcheck(lambda x, *_: layer(x), (x, *layer.parameters()))
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_batch_norm_keeps_its_precision_far_from_zero(last: bool) -> None:
+    x = 1000 + torch.randn(4, 4, 3, 20, 30)
+    x = x.permute(0, 3, 4, 1, 2).contiguous().permute(0, 3, 4, 1, 2) if last else x
+    torch.testing.assert_close(QBatchNorm(3)(x), QBatchNorm(3).double()(x.double()).float(), atol=2e-3, rtol=0)
+    x.requires_grad_()
+    wide = x.detach().double().requires_grad_()
+    weights = torch.randn_like(x)
+    (QBatchNorm(3)(x) * weights).sum().backward()
+    (QBatchNorm(3).double()(wide) * weights).sum().backward()
+    torch.testing.assert_close(x.grad, wide.grad.float(), atol=2e-3, rtol=0)
