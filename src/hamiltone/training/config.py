@@ -111,6 +111,7 @@ MAY_CHANGE = frozenset(
         "run.folder",
         "run.log_steps",
         "run.save_minutes",
+        "run.validate_epochs",
     }
 )
 """Keys that may differ when a run is resumed: they move its end, or nothing that is computed."""
