@@ -1,6 +1,8 @@
 import torch
 from torch import nn
 
+from hamiltone.models.bands import Bands
+from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.cost import macs
 from hamiltone.nn import HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, QTNAttention, SharedScoreAttention
 
@@ -26,3 +28,17 @@ def test_attention_costs_what_table_9_says_besides_its_projections():
 def test_local_attention_is_linear_in_the_length():
     layer = QTNAttention(8, 2)
     assert macs(layer, torch.empty(1, 400, 4, 8)) == 2 * macs(layer, torch.empty(1, 200, 4, 8))
+
+
+def test_a_real_kernel_costs_its_taps_for_every_real_number():
+    assert macs(RealDepthwise(3, 5), torch.empty(2, 7, 4, 3)) == 5 * 2 * 7 * 4 * 3
+
+
+class Nothing(nn.Module):
+    def forward(self, features):
+        return features[:, 0, 0], features[:, 1, 0]
+
+
+def test_bands_cost_two_matrix_products():
+    features = torch.empty(1, 4, 1, 10, 257)
+    assert macs(Bands(Nothing(), 257, 129, 16_000), features) == (4 + 2) * 10 * 257 * 129

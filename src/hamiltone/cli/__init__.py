@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import bench, enhance, evaluate, presets, train
+from hamiltone.cli import bench, enhance, evaluate, presets, runs, train
 from hamiltone.errors import InputError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.add_typer(bench.app, name="bench")
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(presets.presets)
+app.command()(runs.runs)
 app.command()(train.train)
 
 

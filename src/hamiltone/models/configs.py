@@ -38,7 +38,7 @@ class EnhancerConfig:
 class CompactConfig:
     """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis.
 
-    With `bands` the network sees as many bands instead of the bins (see `hamiltone.models.bands`).
+    The network sees `bands` instead of the bins (see `hamiltone.models.bands`); 0 leaves it the bins.
     """
 
     attention: Attention = "shared"
@@ -51,7 +51,7 @@ class CompactConfig:
     dropout: float = 0.0
     exponent: float = 0.3
     mask_limit: float = 1.2
-    bands: int | None = 129
+    bands: int = 129
     n_fft: int = 512
     hop: int = 256
     sample_rate: int = 16_000

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hamiltone.models.bands import Bands
+from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.nn import QAttention, QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d, QLinear, QTNAttention
 from hamiltone.nn.conv import QConv
@@ -16,7 +18,7 @@ _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.ConvTranspose1d | nn.ConvTranspose2d
 
 
 @singledispatch
-def layer_macs(layer: nn.Module, x: Tensor, y: Tensor) -> int:
+def layer_macs(layer: nn.Module, x: Tensor, y: Any) -> int:
     """Real multiply-accumulates of one layer that turned x into y; its children are counted on their own."""
     return 0
 
@@ -67,6 +69,16 @@ def _(layer: QTNAttention, x: Tensor, y: Tensor) -> int:
     return 8 * x.shape[0] * x.shape[1] * (2 * layer.radius + 1) * layer.dim
 
 
+@layer_macs.register
+def _(layer: RealDepthwise, x: Tensor, y: Tensor) -> int:
+    return layer.weight.shape[1] * y.numel()
+
+
+@layer_macs.register
+def _(layer: Bands, x: Tensor, y: tuple[Tensor, Tensor]) -> int:
+    return layer.hats.shape[1] * (x.numel() + sum(part.numel() for part in y))
+
+
 def macs(module: nn.Module, *inputs: Tensor) -> int:
     """Multiply-accumulates of one forward pass, without computing it."""
     module = copy.deepcopy(module).to("meta").eval()
@@ -74,8 +86,7 @@ def macs(module: nn.Module, *inputs: Tensor) -> int:
 
     def count(layer: nn.Module, arguments: tuple[Any, ...], output: Any) -> None:
         nonlocal total
-        if isinstance(output, Tensor):
-            total += layer_macs(layer, arguments[0], output)
+        total += layer_macs(layer, arguments[0], output)
 
     hooks = [layer.register_forward_hook(count) for layer in module.modules()]
     with torch.enable_grad():  # whole tensors: nothing is cut into tiles

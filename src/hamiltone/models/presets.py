@@ -110,7 +110,7 @@ def _(config: CompactConfig) -> Enhancer:
         MaskHead(config.channels[0], config.mask_limit, activation()),
     )
     stft = STFT(config.n_fft, config.hop)
-    if config.bands is not None:
+    if config.bands:
         network = Bands(network, stft.bins, config.bands, config.sample_rate)
     return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent)
 

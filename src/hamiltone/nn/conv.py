@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hamiltone.nn.conv2d import conv2d
 from hamiltone.nn.init import Init, polar_
 from hamiltone.nn.weight import RealWeightCache, real_weight, real_weight_transposed
 
@@ -142,7 +143,7 @@ class QConv2d(QConv):
     """
 
     rank = 2
-    convolve = staticmethod(F.conv2d)
+    convolve = staticmethod(conv2d)
 
 
 class QConvTranspose(QConv):

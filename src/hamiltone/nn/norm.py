@@ -113,24 +113,31 @@ class QBatchNorm(nn.Module):
         if x.dim() < 3 or x.shape[1] != 4 or x.shape[2] != self.channels:
             raise ValueError(f"QBatchNorm expected (B, 4, {self.channels}, ...), got shape {tuple(x.shape)}")
         wide = _widened(x)
-        mean, var = self._batch_statistics(wide) if self.training else (self.running_mean, self.running_var)
-        scale, shift = self.affine(mean, var)
-        trailing = (1,) * (x.dim() - 3)
-        return (wide * scale.view(-1, *trailing) + shift.view(4, -1, *trailing)).to(x.dtype)
-
-    def _batch_statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.training:
+            return self._affine(wide, self.running_mean, self.running_var).to(x.dtype)
         count = x.numel() // (4 * self.channels)
         if count < 2:
             raise ValueError(f"QBatchNorm in training needs two values per channel, got shape {tuple(x.shape)}")
-        mean, var = _statistics(x) if is_traced() else _Statistics.apply(x)
-        if self.synchronised and _is_distributed():
-            mean, var, count = _over_processes(mean, var, count)
-        with torch.no_grad():
-            self.num_batches_tracked.add_(1)
-            self.running_mean.lerp_(mean.detach().to(self.running_mean.dtype), self.momentum)
-            unbiased = var.detach() * (count / (count - 1))
-            self.running_var.lerp_(unbiased.to(self.running_var.dtype), self.momentum)
-        return mean, var
+        if is_traced():
+            mean, var = _statistics(wide)
+            y = self._affine(wide, mean, var)
+        else:
+            synchronised = self.synchronised and _is_distributed()
+            y, mean, var, total = _Normalise.apply(wide, self.gain, self.bias, self.eps, synchronised)
+            count = int(total)
+        self._follow(mean.detach(), var.detach() * (count / (count - 1)))
+        return y.to(x.dtype)
+
+    def _affine(self, x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
+        scale, shift = self.affine(mean, var)
+        trailing = (1,) * (x.dim() - 3)
+        return x * scale.view(-1, *trailing) + shift.view(4, -1, *trailing)
+
+    @torch.no_grad()
+    def _follow(self, mean: Tensor, var: Tensor) -> None:
+        self.num_batches_tracked.add_(1)
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        self.running_var.lerp_(var.to(self.running_var.dtype), self.momentum)
 
     def extra_repr(self) -> str:
         """Sizes in quaternions."""
@@ -143,27 +150,80 @@ def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean, var.mean(0)
 
 
-class _Statistics(torch.autograd.Function):
-    """`_statistics` by the kernel of torch's batch norm, which is several times faster; compilers do better without."""
+class _Normalise(torch.autograd.Function):
+    """Batch normalisation with as few passes over the map as torch's own kernels allow.
+
+    Returns the normalised x, the mean ``(4, C)``, the modulus variance ``(C,)`` and the number of values per channel,
+    the last three over all processes where it is synchronised; only the first carries gradients.
+    """
 
     @staticmethod
-    def forward(x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        x: Tensor, gain: Tensor, bias: Tensor, eps: float, synchronised: bool
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         tiny = 1e-30  # keeps the reciprocal of a constant channel finite
-        _, mean, inverse = torch.native_batch_norm(x.flatten(1, 2), None, None, None, None, True, 0.0, tiny)
-        return mean.unflatten(0, (4, -1)), inverse.pow(-2).unflatten(0, (4, -1)).mean(0)
+        y, own_mean, inverse = torch.native_batch_norm(x.flatten(1, 2), None, None, None, None, True, 0.0, tiny)
+        own_mean, deviation = own_mean.unflatten(0, (4, -1)), inverse.reciprocal().unflatten(0, (4, -1))
+        mean, var = own_mean, deviation.square().mean(0)
+        count = x.new_tensor(float(x.numel() // own_mean.numel()), dtype=torch.float64)
+        if synchronised:
+            mean, var, count = _over_processes(mean, var, count)
+        # The kernel has divided every component by its own deviation: put the common one in its place.
+        scale = gain * torch.rsqrt(var + eps)
+        shift = bias + (own_mean - mean) * scale
+        ratio = (scale * deviation).flatten().view(-1, *(1,) * (x.dim() - 3))
+        y = y.mul_(ratio).add_(shift.flatten().view(ratio.shape))
+        return y.unflatten(1, (4, -1)), mean, var, count
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
-        ctx.save_for_backward(inputs[0], output[0])
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        x, gain, bias, ctx.eps, ctx.synchronised = inputs
+        ctx.save_for_backward(x, gain, bias, *output[1:])
+        ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
-    def backward(ctx: Any, of_mean: Tensor, of_var: Tensor) -> Tensor:
-        x, mean = ctx.saved_tensors
+    def backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        x, gain, bias, mean, var, count = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted: let autograd write the first
+            return *_differentiable_gradients(x, gain, bias, ctx.eps, gradient), None, None
+        inverse = torch.rsqrt(var + ctx.eps)
+        _, dot, total = torch.ops.aten.native_batch_norm_backward(
+            gradient.flatten(1, 2),
+            x.flatten(1, 2),
+            None,
+            None,
+            None,
+            mean.flatten(),
+            inverse.repeat(4),
+            True,
+            ctx.eps,
+            [False, True, True],
+        )
+        of_gain, of_bias = dot.unflatten(0, (4, -1)).sum(0), total.unflatten(0, (4, -1))
+        dot, total = of_gain, of_bias
+        if ctx.synchronised:
+            dot, total = dot.clone(), total.clone()
+            distributed.all_reduce(dot)
+            distributed.all_reduce(total)
+        # of_x = scale (g - mean of g - x̂ · mean of g x̂), as a g + b x + c
+        number = count.to(x.dtype)
+        a = gain * inverse
+        b = -a * inverse * dot / (4 * number)
+        c = -a * total / number - b * mean
         trailing = (1,) * (x.dim() - 3)
-        slope = of_var * (2 / (x.numel() // mean.shape[1]))  # d var / d x = 2 (x - mean) / (4 N)
-        shift = of_mean / (x.numel() // mean.numel())
-        centred = x - mean.view(4, -1, *trailing)
-        return torch.addcmul(shift.view(4, -1, *trailing), centred, slope.view(-1, *trailing))
+        of_x = torch.addcmul(c.view(4, -1, *trailing), gradient, a.view(-1, *trailing))
+        return of_x.addcmul_(x, b.view(-1, *trailing)), of_gain, of_bias, None, None
+
+
+def _differentiable_gradients(
+    x: Tensor, gain: Tensor, bias: Tensor, eps: float, gradient: Tensor
+) -> tuple[Tensor, ...]:
+    trailing = (1,) * (x.dim() - 3)
+    with torch.enable_grad():
+        mean, var = _statistics(x)
+        scale = gain * torch.rsqrt(var + eps)
+        y = x * scale.view(-1, *trailing) + (bias - mean * scale).view(4, -1, *trailing)
+        return torch.autograd.grad(y, (x, gain, bias), gradient, create_graph=True)
 
 
 def synchronise_batch_norms(model: nn.Module) -> None:
@@ -177,14 +237,14 @@ def _is_distributed() -> bool:
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 
-def _over_processes(mean: Tensor, var: Tensor, count: int) -> tuple[Tensor, Tensor, int]:
-    """Mean ``(4, C)``, variance ``(C,)`` and count of the batches of all processes joined; gradients flow to each."""
-    from torch.distributed.nn.functional import all_reduce
-
-    counts = torch.tensor([count], dtype=mean.dtype, device=mean.device)
-    distributed.all_reduce(counts)
-    share = count / counts
-    joint = all_reduce(share * mean)
+def _over_processes(mean: Tensor, var: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean ``(4, C)``, variance ``(C,)`` and count of the batches of all processes joined."""
+    total = count.clone()
+    distributed.all_reduce(total)
+    share = (count / total).to(mean.dtype)
+    joint = share * mean
+    distributed.all_reduce(joint)
     # Within the processes plus between them: squares of means would cancel where the mean is large.
-    var = all_reduce(share * (var + (mean - joint).square().mean(0)))
-    return joint, var, int(counts)
+    var = share * (var + (mean - joint).square().mean(0))
+    distributed.all_reduce(var)
+    return joint, var, total

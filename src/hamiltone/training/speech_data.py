@@ -9,6 +9,7 @@ from torch import Tensor
 from hamiltone.data.datasets import FullPairs, MixtureFolder, PairSegments, RemixedPairs, Segments, SyntheticSpeech
 from hamiltone.data.files import Progress, audio_files, speaker_of
 from hamiltone.data.pairs import scan_voicebank, split_speakers
+from hamiltone.data.randomness import epoch_order
 from hamiltone.data.sources import PairAudio, SpeechPool
 from hamiltone.data.store import AudioStore, open_store
 from hamiltone.training.speech_recipe import Data, MixtureData, PairData, RemixedData, SyntheticData
@@ -22,13 +23,16 @@ Batch = tuple[Tensor, Tensor]
 
 
 class HeldOut:
-    """Batches of one recording each, evenly chosen from those that there are; of made ones, those of epoch 0."""
+    """Batches of one recording each, drawn at random once and for all; of made ones, those of epoch 0.
+
+    Every n-th would not do: corpora change the noise and the ratio from file to file in cycles.
+    """
 
     def __init__(self, recordings: FullPairs | Segments, limit: int | None = None) -> None:
         self._recordings = recordings
         count = len(recordings)
         wanted = count if limit is None else min(limit, count)
-        self._rows = [number * count // wanted for number in range(wanted)]
+        self._rows = sorted(epoch_order(HELD_OUT_SEED, 0, count)[:wanted])
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -1,0 +1,107 @@
+"""``conv2d`` with a faster gradient of its weight, on processors where torch's own is slow."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from hamiltone.nn.tracing import is_traced
+
+Pair = tuple[int, ...]
+
+_LEAST = 64 * 64
+"""Real weights per kernel tap from which the products win: measured 2 to 2.7 times faster at 64 x 128 and above."""
+
+
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, **geometry: Any) -> Tensor:
+    """`torch.nn.functional.conv2d`; where it pays, the gradient of the weight is one matrix product per kernel tap.
+
+    Without AVX-512 oneDNN takes three to four times as long for that gradient as for the convolution itself.
+
+    Shape:
+        x: ``(B, I, T, F)``
+        weight: ``(O, I / groups, *kernel)``
+        returns: ``(B, O, T', F')``
+    """
+    if _pays(x, weight, **geometry):
+        return _Conv2d.apply(x, weight, bias, geometry["padding"], geometry["dilation"])
+    return F.conv2d(x, weight, bias, **geometry)
+
+
+def _pays(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> bool:
+    """Whether a gradient is wanted here, and the convolution is large, dense and keeps the size of the map."""
+    keeps = all(2 * p == d * (k - 1) for p, d, k in zip(padding, dilation, weight.shape[2:], strict=True))
+    return (
+        torch.is_grad_enabled()
+        and weight.requires_grad
+        and not is_traced()
+        and keeps
+        and set(stride) == {1}
+        and groups == 1
+        and weight.shape[2:].numel() > 1
+        and weight.shape[:2].numel() >= _LEAST
+        and x.device.type == "cpu"
+        and x.dtype == weight.dtype == torch.float32
+        and not torch.is_autocast_enabled("cpu")
+        and torch.backends.cpu.get_cpu_capability() != "AVX512"
+    )
+
+
+class _Conv2d(torch.autograd.Function):
+    """The convolution of `conv2d`."""
+
+    @staticmethod
+    def forward(x: Tensor, weight: Tensor, bias: Tensor | None, padding: Pair, dilation: Pair) -> Tensor:
+        return F.conv2d(x, weight, bias, padding=padding, dilation=dilation)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        x, weight, ctx.bias, ctx.padding, ctx.dilation = inputs
+        ctx.save_for_backward(x, weight)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        wanted = list(ctx.needs_input_grad[:3])
+        products = not torch.is_grad_enabled()  # torch differentiates its own gradient once more, but not this one
+        of_x, of_weight, of_bias = torch.ops.aten.convolution_backward(
+            gradient,
+            x,
+            weight,
+            None if ctx.bias is None else list(ctx.bias.shape),
+            [1, 1],
+            list(ctx.padding),
+            list(ctx.dilation),
+            False,
+            [0, 0],
+            1,
+            [wanted[0], wanted[1] and not products, wanted[2]],
+        )
+        if products and wanted[1]:
+            of_weight = weight_gradient(gradient, x, weight.shape[2:], ctx.padding, ctx.dilation)
+        return of_x, of_weight, of_bias, None, None
+
+
+def weight_gradient(gradient: Tensor, x: Tensor, kernel: Pair, padding: Pair, dilation: Pair) -> Tensor:
+    """The gradient of the weight, tap by tap.
+
+    Both maps are laid out in rows of channels on one padded grid, the gradient with zeros where the map has none. A tap
+    then pairs every row of the gradient with the row of x that lies a fixed number of rows further on.
+
+    Shape:
+        gradient: ``(B, O, T, F)``
+        x: ``(B, I, T, F)``
+        returns: ``(O, I, *kernel)``
+    """
+    time, frequency = padding
+    inputs = F.pad(x.permute(0, 2, 3, 1), (0, 0, frequency, frequency, time, time))  # (B, T', F', I)
+    outputs = F.pad(gradient.permute(0, 2, 3, 1), (0, 0, 0, 2 * frequency, 0, 2 * time))  # (B, T', F', O)
+    width = inputs.shape[2]
+    inputs, outputs = inputs.reshape(-1, x.shape[1]), outputs.reshape(-1, gradient.shape[1])
+    taps = gradient.new_empty(*kernel, gradient.shape[1], x.shape[1])
+    for row in range(kernel[0]):
+        for column in range(kernel[1]):
+            ahead = row * dilation[0] * width + column * dilation[1]
+            torch.mm(outputs[: len(outputs) - ahead].mT, inputs[ahead:], out=taps[row, column])
+    return taps.permute(2, 3, 0, 1)

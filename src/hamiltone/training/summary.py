@@ -1,0 +1,77 @@
+"""Runs side by side: in which settings they differ, how long they took and what they reached."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hamiltone.errors import InputError
+from hamiltone.training.reading import flatten
+from hamiltone.training.run import RunFolder
+
+_NOT_THE_EXPERIMENT = ("run.", "data.root", "data.cache", "batches.workers")
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run: the settings that set it apart from others, what it took, and the figures of its last validation."""
+
+    name: str
+    settings: dict[str, Any]
+    steps: int
+    minutes: float
+    units_per_second: float
+    """The median speed, in the unit of the task: seconds of audio."""
+    metrics: dict[str, float]
+
+
+def summarise_runs(folders: Sequence[Path]) -> list[RunSummary]:
+    """Read the recipes and logs of runs, finished or not."""
+    contents = [_settings(folder) for folder in folders]
+    keys = sorted({key for content in contents for key in content})
+    differing = [key for key in keys if any(content.get(key) != contents[0].get(key) for content in contents)]
+    return [
+        _summary(folder, {key: content.get(key) for key in differing})
+        for folder, content in zip(folders, contents, strict=True)
+    ]
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    try:
+        content = flatten(tomllib.loads(RunFolder(folder).config.read_text("utf-8")))
+    except OSError as error:
+        raise InputError(f"{folder} is not the folder of a run: no config.toml there ({error.strerror})") from None
+    return {key: value for key, value in content.items() if not key.startswith(_NOT_THE_EXPERIMENT)}
+
+
+def _summary(folder: Path, settings: dict[str, Any]) -> RunSummary:
+    log = RunFolder(folder).log
+    records = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
+    training = [record for record in records if record["kind"] == "train"]
+    validations = [record for record in records if record["kind"] == "validation"]
+    if not training:
+        raise InputError(f"{folder}: its log holds no training step yet")
+    return RunSummary(
+        folder.name,
+        settings,
+        max(record["step"] for record in records),
+        training[-1]["elapsed"] / 60,
+        median(record["units_per_second"] for record in training),
+        {name: value for name, value in (validations or [{}])[-1].items() if name not in ("kind", "step")},
+    )
+
+
+def markdown(runs: Sequence[RunSummary]) -> str:
+    """The runs as a Markdown table."""
+    metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
+    settings = list(runs[0].settings)
+    head = ["run", *settings, "steps", "minutes", "units/s", *metrics]
+    lines = [head, ["---"] * len(head)]
+    for run in runs:
+        figures = [f"{run.metrics[name]:.3f}" if name in run.metrics else "-" for name in metrics]
+        own = [json.dumps(value) for value in run.settings.values()]
+        lines.append([run.name, *own, str(run.steps), f"{run.minutes:.1f}", f"{run.units_per_second:.1f}", *figures])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

@@ -1,0 +1,57 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from hamiltone.nn import conv2d as module
+from hamiltone.nn.conv2d import conv2d, weight_gradient
+
+GEOMETRY = {"stride": (1, 1), "padding": (2, 1), "dilation": (2, 1), "groups": 1}
+
+
+@pytest.fixture
+def always(monkeypatch) -> None:
+    """Small convolutions take the path of large ones, on any processor."""
+    monkeypatch.setattr(module, "_LEAST", 1)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("layout", [torch.channels_last, torch.contiguous_format])
+def test_output_and_gradients_are_those_of_torch(always, bias, layout) -> None:
+    x = torch.randn(3, 5, 9, 7).contiguous(memory_format=layout)
+    parameters = [torch.randn(6, 5, 3, 3), torch.randn(6) if bias else None]
+    weights = torch.randn(3, 6, 9, 7)
+    results = []
+    for function in (conv2d, F.conv2d):
+        inputs = [None if t is None else t.clone().requires_grad_() for t in (x, *parameters)]
+        y = function(*inputs, **GEOMETRY)
+        (y * weights).sum().backward()
+        results.append([y, *(t.grad for t in inputs if t is not None)])
+    assert "_Conv2d" in conv2d(x, parameters[0].requires_grad_(), None, **GEOMETRY).grad_fn.name()
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_the_gradient_of_a_single_tap_is_a_correlation() -> None:
+    gradient, x = torch.randn(1, 1, 4, 4, dtype=torch.float64), torch.randn(1, 1, 4, 4, dtype=torch.float64)
+    found = weight_gradient(gradient, x, (3, 3), (2, 1), (2, 1))
+    assert found.shape == (1, 1, 3, 3)
+    # the last tap sees x two rows down and one column to the right
+    torch.testing.assert_close(found[0, 0, 2, 2], (gradient[0, 0, :2, :3] * x[0, 0, 2:, 1:]).sum())
+    torch.testing.assert_close(found[0, 0, 1, 1], (gradient * x).sum())
+
+
+def test_second_derivatives_are_there(always) -> None:
+    x, weight = torch.randn(1, 2, 4, 4, requires_grad=True), torch.randn(2, 2, 3, 3, requires_grad=True)
+    penalties = []
+    for function in (conv2d, F.conv2d):
+        (slope,) = torch.autograd.grad(function(x, weight, None, **GEOMETRY).pow(3).sum(), x, create_graph=True)
+        penalties.append(torch.autograd.grad(slope.square().sum(), weight)[0])
+    torch.testing.assert_close(*penalties, rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("change", [{"stride": (1, 2)}, {"padding": (0, 0)}, {"groups": 2}])
+def test_other_geometries_stay_with_torch(always, change) -> None:
+    weight = torch.randn(6, 6 // change.get("groups", 1), 3, 3, requires_grad=True)
+    y = conv2d(torch.randn(1, 6, 9, 9), weight, None, **(GEOMETRY | change))
+    assert "_Conv2d" not in y.grad_fn.name()
