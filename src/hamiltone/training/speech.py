@@ -11,9 +11,21 @@ from hamiltone.errors import InputError
 from hamiltone.losses import EnhancementLoss, LossWeights
 from hamiltone.losses.compressed import compressed_spectrum_loss
 from hamiltone.metrics import compute
-from hamiltone.models import PRESETS, Config, Enhancer, Header, build, bundled, load_checkpoint, save_checkpoint
+from hamiltone.models import (
+    PRESETS,
+    CompactConfig,
+    Enhancer,
+    EnhancerConfig,
+    Header,
+    SpeechConfig,
+    build,
+    bundled,
+    load_checkpoint,
+    save_checkpoint,
+)
 from hamiltone.training.speech_data import Batch, open_data
 from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
+from hamiltone.training.start import start_from
 from hamiltone.training.task import Media
 
 
@@ -32,13 +44,7 @@ class SpeechTask:
 
     def build(self) -> Enhancer:
         """A fresh model, or one with the weights to start from."""
-        model = build(self.config)
-        if self.start is not None:
-            try:
-                model.load_state_dict(self.start.state_dict())
-            except RuntimeError:
-                raise InputError(f"init = {self.recipe.init} has other weights than the recipe's [model]") from None
-        return model
+        return start_from(self.start, build(self.config), self.recipe.init)
 
     def to_compile(self, model: nn.Module) -> list[nn.Module]:
         """The network alone: the compiler knows no complex numbers."""
@@ -97,7 +103,7 @@ class SpeechLoss(nn.Module):
         returns: the sum ``()``, and the terms by name, without their weights
     """
 
-    def __init__(self, table: LossTable, config: Config) -> None:
+    def __init__(self, table: LossTable, config: SpeechConfig) -> None:
         super().__init__()
         weights = table.model_dump()
         self.compressed = weights.pop("compressed")
@@ -125,11 +131,13 @@ def spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0
     return (1 + levels / decibels).clamp(0, 1).flip(1).flatten(0, 1)[None]  # low frequencies at the bottom
 
 
-def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, Config]:
+def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, SpeechConfig]:
     """The model to start from, if the recipe names one, and the configuration to train."""
     if recipe.init is None:
         if recipe.model is None:
             raise InputError("expected a [model] table, or init = a checkpoint to start from")
         return None, recipe.model
     start, header = load_checkpoint(bundled().get(recipe.init, Path(recipe.init)))
-    return start, recipe.model or header.config
+    config = recipe.model or header.config
+    assert isinstance(config, EnhancerConfig | CompactConfig)
+    return start, config
