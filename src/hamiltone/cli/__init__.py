@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import bench, enhance, evaluate, presets, train
+from hamiltone.cli import bench, enhance, evaluate, presets, score, train
 from hamiltone.errors import InputError
 
 app = typer.Typer(
     name="hamiltone",
-    help="Quaternion self-attention with shared scores: speech enhancement, benchmarks and analyses.",
+    help="Quaternion self-attention with shared scores: speech enhancement, classifiers, benchmarks and analyses.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -21,6 +21,7 @@ app.add_typer(bench.app, name="bench")
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(presets.presets)
+app.command()(score.score)
 app.command()(train.train)
 
 

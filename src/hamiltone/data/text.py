@@ -49,7 +49,7 @@ class Vocabulary:
         if tuple(words[:2]) != (PADDING, UNKNOWN) or len(set(words)) != len(words):
             raise InputError(f"a vocabulary holds different words and begins with {PADDING}, {UNKNOWN}")
         self.words = tuple(words)
-        self._numbers = {word: number for number, word in enumerate(words)}
+        self._numbers = {word: number for number, word in enumerate(words) if number != self.padding}
 
     @classmethod
     def of(cls, sentences: Iterable[Words], least: int = 2) -> "Vocabulary":

@@ -91,7 +91,7 @@ def _check(path: Path, images: Pixels, labels: NDArray[np.int64], classes: tuple
 
 def _read_npz(path: Path, split: Split) -> tuple[Pixels, NDArray[np.int64], tuple[str, ...]]:
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             images, labels, classes = (content[name] for name in (f"{split}_x", f"{split}_y", "classes"))
     except KeyError as error:
         raise InputError(f"{path}: {str(error).strip(chr(39))}; expected {split}_x, {split}_y and classes") from None
