@@ -14,7 +14,6 @@ from hamiltone.data.vision import read_images
 from hamiltone.data.vision_samples import ImageBatches
 from hamiltone.errors import InputError
 from hamiltone.models import Header, TextConfig, VisionConfig, load_classifier
-from hamiltone.nn import fold
 
 Batch = tuple[Tensor, Tensor]
 
@@ -48,11 +47,10 @@ class Aggregate:
 def score(checkpoint: Path, data: Path, split: str | None = None) -> Accuracy:
     """Classify a split of the data: the test images, or dev.tsv of sentences, unless `split` says otherwise."""
     model, header = load_classifier(checkpoint)
-    folded = fold(model)
     correct = count = 0
     with torch.no_grad():
         for inputs, labels in _batches(header, data, split):
-            correct += int((folded(inputs).argmax(1) == labels).sum())
+            correct += int((model(inputs).argmax(1) == labels).sum())
             count += len(labels)
     seed = header.training.get("recipe", {}).get("seed")
     return Accuracy(str(checkpoint), header.config.attention, seed, correct, count)
