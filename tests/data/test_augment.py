@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hamiltone.data.augment import clip, encode, equalise, limit_band, reverberate, set_level
+from hamiltone.data.augment import clip, encode, equalise, limit_band, retune, reverberate, set_level
 from hamiltone.data.rooms import decaying_room
 from hamiltone.data.signals import active_level
 from hamiltone.data.synthetic import speech
@@ -112,3 +112,23 @@ def test_a_codec_loses_something_but_not_the_speech() -> None:
         error = encode(np.random.default_rng(seed), signal) - signal
         ratio = 20 * np.log10(active_level(signal) / active_level(error))
         assert 3 < ratio < 50
+
+
+def test_retuned_speech_has_another_pitch_and_the_length_that_was_asked_for() -> None:
+    tone = np.sin(2 * np.pi * 1000 / 16000 * np.arange(40_000)).astype(np.float32)
+    asked: list[int] = []
+
+    def draw(length: int) -> np.ndarray:
+        asked.append(length)
+        return tone[:length]
+
+    pitches = []
+    for seed in SEEDS:
+        played = retune(np.random.default_rng(seed), draw, 16_000)
+        assert played.shape == (16_000,)
+        assert played.dtype == np.float32
+        pitches.append(int(np.abs(np.fft.rfft(played)).argmax()))  # bins are 1 Hz wide
+    expected = [1000 * length / 16_000 for length in asked]
+    np.testing.assert_allclose(pitches, expected, atol=2)
+    assert min(pitches) < 950
+    assert max(pitches) > 1050

@@ -236,3 +236,19 @@ def test_real_pairs_remix(voicebank_mini: Path, tmp_path: Path) -> None:
         for signal in dataset[0, index]:
             assert signal.isfinite().all()
             assert signal.abs().max() <= 1.1
+
+
+def test_borrowed_speech_replaces_that_of_the_corpus(audio: PairAudio) -> None:
+    train, other = audio.select(audio.pairs[:4]), audio.select(audio.pairs[4:])
+    clean = replace(PLAIN, borrowed=1.0, no_noise=1.0, level_db=(-25.0, -25.0))
+    borrowing = RemixedPairs(train, 3000, variety=clean, borrowed=other.speech())
+    own = RemixedPairs(other, 3000, variety=clean)
+    _, target = borrowing[0, 0]
+    windows = [
+        np.lib.stride_tricks.sliding_window_view(other.read(item, 0, other.frames(item))[1], 3000)
+        for item in range(len(other))
+    ]
+    wanted = target.numpy() / np.linalg.norm(target)
+    match = max(float((w @ wanted / np.linalg.norm(w, axis=1).clip(1e-6)).max()) for w in windows)
+    assert match > 0.9999
+    assert not torch.equal(own[0, 0][1], target)

@@ -1,6 +1,9 @@
 """What happens to sound on its way: colour, narrow bands, rooms, level, clipping and codecs. Nothing here delays it."""
 
+from collections.abc import Callable
+
 import numpy as np
+import soxr  # type: ignore[import-untyped]
 
 from hamiltone.data.frames import overlap_add, split_frames
 from hamiltone.data.rooms import LEAD, early_part
@@ -48,6 +51,19 @@ def limit_band(rng: np.random.Generator, signal: Signal) -> Signal:
     if bottom:
         gain = gain * (1 + (_HZ - bottom) / (3 * slope * bottom + 60)).clip(0, 1)
     return filter_zero_phase(signal, np.sin(0.5 * np.pi * gain) ** 2)
+
+
+def retune(rng: np.random.Generator, draw: Callable[[int], Signal], length: int) -> Signal:
+    """Speech played up to 15 % slower or faster: another pitch, tract and tempo, so as good as another speaker.
+
+    `draw` gives as many samples as it is asked for.
+
+    Shape:
+        returns: ``(length,)``
+    """
+    speed = float(np.exp(rng.uniform(-0.14, 0.14)))
+    played = soxr.resample(draw(int(np.ceil(length * speed)) + 1), speed, 1.0, "MQ")[:length]
+    return np.pad(played, (0, length - len(played))).astype(np.float32, copy=False)
 
 
 def reverberate(signal: Signal, response: Signal) -> tuple[Signal, Signal]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from hamiltone.data.augment import retune
 from hamiltone.data.files import FileRecordings, Progress, Recordings, audio_files, speaker_of
 from hamiltone.data.mixing import PLAIN, Variety, compose
 from hamiltone.data.pairs import refuse_test_files, refuse_test_pairs
@@ -95,7 +96,7 @@ class PairSegments(Segments):
 class RemixedPairs(Segments):
     """Clean speech of one pair with the noise of another, or of folders, of other speakers, or made on the spot.
 
-    `recorded` holds noise from folders; without it that kind is left out.
+    `recorded` holds noise from folders and `borrowed` speech from folders; without them those kinds are left out.
     """
 
     def __init__(
@@ -107,12 +108,13 @@ class RemixedPairs(Segments):
         seed: int = 0,
         variety: Variety | None = None,
         recorded: Recordings | None = None,
+        borrowed: SpeechPool | None = None,
         rooms: Rooms = decaying_room,
     ) -> None:
         refuse_test_pairs(audio.pairs)
         super().__init__(segment, len(audio), length, seed)
         self._variety = variety = variety or Variety()
-        self._pool, self._rooms = audio.speech(), rooms
+        self._pool, self._borrowed, self._rooms = audio.speech(), borrowed, rooms
         self._originals = PairSegments(audio, segment, seed=seed)
         self._noise = _blend(variety, self._pool, recorded, PairNoise(audio))
 
@@ -120,8 +122,11 @@ class RemixedPairs(Segments):
         """A mixture with the speech of the pair `item`."""
         if rng.random() < self._variety.original:
             return self._originals.make(rng, item)
-        speech = self._pool.segment(rng, item, self.segment)
-        noise = self._noise(rng, self.segment, self._pool.speakers[item])
+        pool = self._pool
+        if self._borrowed is not None and rng.random() < self._variety.borrowed:
+            pool, item = self._borrowed, int(rng.integers(len(self._borrowed)))
+        speech = _speech(rng, pool, item, self.segment, self._variety)
+        noise = self._noise(rng, self.segment, pool.speakers[item])
         return compose(rng, speech, noise, self._variety, self._rooms)
 
 
@@ -183,7 +188,7 @@ class MixtureFolder(Segments):
 
     def make(self, rng: np.random.Generator, item: int) -> tuple[Signal, Signal]:
         """A mixture with the speech of the recording `item`."""
-        speech = self._pool.segment(rng, item, self.segment)
+        speech = _speech(rng, self._pool, item, self.segment, self._variety)
         noise = self._noise(rng, self.segment, self._pool.speakers[item])
         return compose(rng, speech, noise, self._variety, self._rooms)
 
@@ -220,6 +225,13 @@ class FullPairs(Dataset[tuple[Tensor, Tensor]]):
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         noisy, clean = self._audio.read(index, 0, self._audio.frames(index))
         return torch.from_numpy(noisy), torch.from_numpy(clean)
+
+
+def _speech(rng: np.random.Generator, pool: SpeechPool, item: int, length: int, variety: Variety) -> Signal:
+    """A segment of the recording `item`, at times as if another voice spoke it."""
+    if rng.random() >= variety.retuned:
+        return pool.segment(rng, item, length)
+    return retune(rng, lambda longer: pool.segment(rng, item, longer), length)
 
 
 def _blend(

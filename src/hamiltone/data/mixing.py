@@ -32,6 +32,8 @@ class Variety:
     layered: float = 0.2  # a second noise below the first
 
     original: float = 0.2  # a pair as it was recorded, with none of the following
+    borrowed: float = 0.1  # speech from folders instead of the corpus
+    retuned: float = 0.3  # speech played faster or slower, its pitch and formants with it
     no_noise: float = 0.02
     no_speech: float = 0.02
     equalised_speech: float = 0.4
@@ -59,6 +61,8 @@ PLAIN = Variety(
     snr_db=(-5.0, 15.0),
     layered=0.0,
     original=0.0,
+    borrowed=0.0,
+    retuned=0.0,
     no_noise=0.0,
     no_speech=0.0,
     equalised_speech=0.0,

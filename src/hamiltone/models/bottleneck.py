@@ -31,6 +31,10 @@ class Bottleneck(nn.Module):
             x = _along(along_frequency, x).transpose(1, 2)  # (B, F, T, 4, C)
         return x.permute(0, 3, 4, 2, 1)
 
+    def blocks(self) -> list[nn.Module]:
+        """All blocks, of both axes."""
+        return [*self.time_layers, *self.freq_layers]
+
 
 def _along(block: nn.Module, x: Tensor) -> Tensor:
     """Apply a block of sequences ``(S, N, 4, C)`` along the third axis of ``(B, P, N, 4, C)``."""

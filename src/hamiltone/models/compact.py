@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from hamiltone.models.tiling import over_time
-from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QLayerNorm, concat
+from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QLayerNorm, QLinear, concat
+
+
+def activation() -> nn.Module:
+    """The activation of the feature maps: a fixed slope trains several times faster on a CPU than a learned one."""
+    return nn.LeakyReLU(0.2)
 
 
 class GatedResidual(nn.Module):
-    """x plus a gated 3x3 convolution of x, dilated in time.
+    """x plus a gated 3x3 convolution of x, dilated in time. The convolutions before and after it normalise.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
@@ -22,8 +29,6 @@ class GatedResidual(nn.Module):
         self.convolution = nn.Sequential(
             QConv2d(channels, 2 * channels, 3, padding=(dilation, 1), dilation=(dilation, 1)),
             QGLU(dim=1),
-            QBatchNorm(channels),
-            nn.PReLU(),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -32,6 +37,53 @@ class GatedResidual(nn.Module):
 
     def _add(self, x: Tensor) -> Tensor:
         return x + self.convolution(x)
+
+
+class RealDepthwise(nn.Module):
+    """Every quaternion channel filtered along the sequence by a real kernel of its own.
+
+    A real kernel turns no quaternion, so this commutes with rotations from either side; what mixes components and
+    channels are the linear layers around it. One kernel serves the four components.
+
+    Shape:
+        x: ``(B, N, 4, dim)``
+        returns: the same
+        weight: ``(dim, kernel_size)``
+    """
+
+    def __init__(self, dim: int, kernel_size: int) -> None:
+        super().__init__()
+        if kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size must be odd to keep the length, got {kernel_size}")
+        self.weight = nn.Parameter(torch.empty(dim, kernel_size))
+        nn.init.uniform_(self.weight, -(kernel_size**-0.5), kernel_size**-0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Filter."""
+        dim, size = self.weight.shape
+        kernel = self.weight.repeat(4, 1).view(4 * dim, 1, size, 1)
+        maps = x.flatten(2).transpose(1, 2)[..., None]  # (B, 4C, N, 1), channels last in memory: the fast layout
+        y = F.conv2d(maps, kernel, padding=(size // 2, 0), groups=4 * dim)
+        return y[..., 0].transpose(1, 2).unflatten(2, (4, dim))
+
+
+class DepthwiseModule(nn.Sequential):
+    """The Conformer's convolution module with real depthwise kernels: norm, gated 1x1, filter, SiLU, 1x1.
+
+    Shape:
+        x: ``(B, N, 4, dim)``
+        returns: the same
+    """
+
+    def __init__(self, dim: int, kernel_size: int) -> None:
+        super().__init__(
+            QLayerNorm(dim),
+            QLinear(dim, 2 * dim),
+            QGLU(),
+            RealDepthwise(dim, kernel_size),
+            nn.SiLU(),
+            QLinear(dim, dim),
+        )
 
 
 class CompactBlock(nn.Module):
@@ -69,7 +121,7 @@ class CompactEncoder(nn.ModuleList):
             nn.Sequential(
                 QConv2d(narrow, wide, 3, stride=(1, 2), padding=1, bias=False),
                 QBatchNorm(wide),
-                nn.PReLU(),
+                activation(),
                 GatedResidual(wide, dilation),
             )
             for narrow, wide, dilation in zip(widths, channels, dilations, strict=False)
@@ -111,7 +163,7 @@ def _widen(channels: int, out_channels: int) -> nn.Sequential:
     return nn.Sequential(
         QConvTranspose2d(2 * channels, out_channels, 3, stride=(1, 2), padding=1, bias=False),
         QBatchNorm(out_channels),
-        nn.PReLU(),
+        activation(),
     )
 
 

@@ -36,11 +36,14 @@ class EnhancerConfig:
 
 @dataclass(frozen=True)
 class CompactConfig:
-    """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis."""
+    """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis.
+
+    With `bands` the network sees as many bands instead of the bins (see `hamiltone.models.bands`).
+    """
 
     attention: Attention = "shared"
-    channels: tuple[int, ...] = (4, 8, 12)
-    dilations: tuple[int, ...] = (1, 2, 4)
+    channels: tuple[int, ...] = (6, 12)
+    dilations: tuple[int, ...] = (1, 2)
     feed_forward: int = 24
     heads: int = 2
     layers: int = 2
@@ -48,6 +51,7 @@ class CompactConfig:
     dropout: float = 0.0
     exponent: float = 0.3
     mask_limit: float = 1.2
+    bands: int | None = 129
     n_fft: int = 512
     hop: int = 256
     sample_rate: int = 16_000
@@ -57,8 +61,9 @@ class CompactConfig:
             raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
         if len(self.channels) != len(self.dilations):
             raise InputError(f"expected a dilation for every stage, got {self.channels} and {self.dilations}")
-        if self.n_fft // 2 % 2 ** len(self.channels):
-            raise InputError(f"{len(self.channels)} stages cannot halve {self.n_fft // 2 + 1} bins evenly")
+        rows = self.bands or self.n_fft // 2 + 1
+        if (rows - 1) % 2 ** len(self.channels):
+            raise InputError(f"{len(self.channels)} stages cannot halve {rows} bins or bands evenly")
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ class MaskHead(nn.Module):
         returns: mask and phase, each ``(B, T, F)``
     """
 
-    def __init__(self, channels: int, limit: float = 2.0) -> None:
+    def __init__(self, channels: int, limit: float = 2.0, activation: nn.Module | None = None) -> None:
         super().__init__()
         self.limit = limit
-        self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), nn.PReLU())
+        self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), activation or nn.PReLU())
         self.project = nn.Conv2d(4 * channels, 2, 1)
         self.combine = nn.Conv2d(2, 2, 1)
 

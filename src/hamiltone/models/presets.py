@@ -8,8 +8,16 @@ from torch import nn
 
 from hamiltone.audio.stft import STFT
 from hamiltone.errors import InputError
+from hamiltone.models.bands import Bands
 from hamiltone.models.bottleneck import Bottleneck
-from hamiltone.models.compact import CompactBlock, CompactDecoder, CompactEncoder, CompactNetwork
+from hamiltone.models.compact import (
+    CompactBlock,
+    CompactDecoder,
+    CompactEncoder,
+    CompactNetwork,
+    DepthwiseModule,
+    activation,
+)
 from hamiltone.models.configs import (
     Attention,
     CompactConfig,
@@ -126,13 +134,15 @@ def _paper_block(config: EnhancerConfig) -> nn.Module:
 
 def _compact_enhancer(config: CompactConfig) -> Enhancer:
     time, frequency = [[_compact_block(config) for _ in range(config.layers)] for _ in range(2)]
-    network = CompactNetwork(
+    network: nn.Module = CompactNetwork(
         CompactEncoder(config.channels, config.dilations),
         Bottleneck(time, frequency),
         CompactDecoder(config.channels, config.dilations),
-        MaskHead(config.channels[0], config.mask_limit),
+        MaskHead(config.channels[0], config.mask_limit, activation()),
     )
     stft = STFT(config.n_fft, config.hop)
+    if config.bands is not None:
+        network = Bands(network, stft.bins, config.bands, config.sample_rate)
     return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent)
 
 
@@ -141,7 +151,7 @@ def _compact_block(config: CompactConfig) -> nn.Module:
     return CompactBlock(
         dim,
         ATTENTIONS[config.attention](dim, config.heads, dropout=dropout),
-        QConvModule(dim, config.kernel_size, groups=dim, dropout=dropout),
+        DepthwiseModule(dim, config.kernel_size),
         QFeedForward(dim, config.feed_forward, dropout=dropout),
     )
 

@@ -66,7 +66,7 @@ class Loop:
         synchronise_batch_norms(self.bare)
         if recipe.run.compile:
             for module in task.to_compile(self.bare):
-                module.compile()
+                module.compile(dynamic=False)
         settings = recipe.optimiser
         adamw = torch.optim.AdamW(
             self.bare.parameters(), settings.lr, betas=settings.betas, weight_decay=settings.weight_decay

@@ -23,6 +23,8 @@ from hamiltone.models import (
     load_checkpoint,
     save_checkpoint,
 )
+from hamiltone.models.bottleneck import Bottleneck
+from hamiltone.models.enhancer import rms_level
 from hamiltone.training.speech_data import Batch, open_data
 from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
 from hamiltone.training.start import start_from
@@ -47,13 +49,15 @@ class SpeechTask:
         return start_from(self.start, build(self.config), self.recipe.init)
 
     def to_compile(self, model: nn.Module) -> list[nn.Module]:
-        """The network alone: the compiler knows no complex numbers."""
-        return [model.get_submodule("network")]
+        """The blocks of the bottleneck: there it fuses much. It does not make convolutions faster."""
+        bottlenecks = [module for module in model.modules() if isinstance(module, Bottleneck)]
+        return [block for bottleneck in bottlenecks for block in bottleneck.blocks()]
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the recipe's terms, and the terms."""
         noisy, clean = batch
-        return self.criterion.to(noisy.device)(model(noisy), clean)
+        level = rms_level(noisy)  # as the network sees them: quiet recordings count as much as loud ones
+        return self.criterion.to(noisy.device)(model(noisy / level), clean / level)
 
     def units(self, batch: Batch) -> float:
         """Seconds of audio."""
@@ -63,7 +67,8 @@ class SpeechTask:
         """The loss, the recipe's metrics, and how much each has gained over the noisy input."""
         noisy, clean = batch
         enhanced = model(noisy)
-        loss, _ = self.criterion.to(noisy.device)(enhanced, clean)
+        level = rms_level(noisy)
+        loss, _ = self.criterion.to(noisy.device)(enhanced / level, clean / level)
         scores = [self._scores(*triple) for triple in zip(enhanced.cpu(), noisy.cpu(), clean.cpu(), strict=True)]
         metrics = {name: torch.tensor([score[name] for score in scores]) for name in scores[0]}
         return metrics | {"loss": loss.expand(len(noisy)).cpu()}

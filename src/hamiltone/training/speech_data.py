@@ -1,14 +1,16 @@
 """From the data table of a speech recipe to its data sets."""
 
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from torch import Tensor
 
 from hamiltone.data.datasets import FullPairs, MixtureFolder, PairSegments, RemixedPairs, Segments, SyntheticSpeech
-from hamiltone.data.files import Progress, audio_files
+from hamiltone.data.files import Progress, audio_files, speaker_of
 from hamiltone.data.pairs import scan_voicebank, split_speakers
-from hamiltone.data.sources import PairAudio
-from hamiltone.data.store import open_store
+from hamiltone.data.sources import PairAudio, SpeechPool
+from hamiltone.data.store import AudioStore, open_store
 from hamiltone.training.speech_recipe import Data, MixtureData, PairData, RemixedData, SyntheticData
 from hamiltone.training.task import KeyedData
 
@@ -83,7 +85,23 @@ def _open_pairs(
     held_out, audio = HeldOut(FullPairs(audio.select(validation)), limit), audio.select(train)
     if isinstance(data, PairData):
         return PairSegments(audio, data.segment, seed=seed), held_out
-    noise = [path for folder in data.noise for path in audio_files(folder)]
-    recorded = open_store(noise, data.cache, progress=progress) if noise else None
-    training = RemixedPairs(audio, data.segment, length=data.length, seed=seed, variety=data.variety, recorded=recorded)
+    recorded = _open_folders(data.noise, data, progress)
+    speech = _open_folders(data.speech, data, progress)
+    borrowed = None
+    if speech is not None:
+        borrowed = SpeechPool(speech, range(len(speech)), [speaker_of(path) for path in speech.paths])
+    training = RemixedPairs(
+        audio,
+        data.segment,
+        length=data.length,
+        seed=seed,
+        variety=data.variety,
+        recorded=recorded,
+        borrowed=borrowed,
+    )
     return training, held_out
+
+
+def _open_folders(folders: Sequence[Path], data: RemixedData, progress: Progress | None) -> AudioStore | None:
+    paths = [path for folder in folders for path in audio_files(folder)]
+    return open_store(paths, data.cache, skip=data.skip_faults, progress=progress) if paths else None

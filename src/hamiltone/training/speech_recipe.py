@@ -72,11 +72,12 @@ class PairData(_PairTable):
 
 
 class RemixedData(_PairTable):
-    """Pairs of VoiceBank+DEMAND remixed with each other, and with recorded noise from folders."""
+    """Pairs of VoiceBank+DEMAND remixed with each other, and with noise and clean speech from folders."""
 
     kind: Literal["remixed"]
     length: PositiveInt | None = None
     noise: tuple[Path, ...] = ()
+    speech: tuple[Path, ...] = ()
     variety: RichVariety = Variety()
 
 
