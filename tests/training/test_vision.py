@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -100,17 +101,20 @@ def test_the_full_recipe_runs_with_every_attention(attention, tmp_path):
     assert (outcome.step, outcome.merit) == (2, "accuracy")
 
 
-def test_the_small_recipe_starts_to_learn_within_seconds(tmp_path):
+def test_the_small_recipe_tells_ten_classes_apart_within_seconds(tmp_path):
+    with np.load(real_data("cifar100_mini.npz")) as content:
+        first = {f"train_{axis}": content[f"train_{axis}"][content["train_y"] < 10] for axis in "xy"}
+        np.savez(tmp_path / "ten.npz", classes=content["classes"][:10], **first)
     recipe = load_recipe(
         RECIPES / "cifar100_mini.toml",
         [
-            f"data.root='{real_data('cifar100_mini.npz')}'",
-            f"run={{folder='{tmp_path}', accelerator='cpu', log_steps=10}}",
-            "budget={steps=30}",
+            f"data.root='{tmp_path / 'ten.npz'}'",
+            f"run={{folder='{tmp_path}', accelerator='cpu'}}",
+            "budget={steps=60}",
             "batches.size=32",
             "schedule.warmup=5",
+            "optimiser.ema=0.9",
         ],
     )
-    train(VisionTask(recipe), recipe, make_fabric(recipe.run))
-    losses = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert losses[2] < losses[0] - 0.1
+    outcome = train(VisionTask(recipe), recipe, make_fabric(recipe.run))
+    assert outcome.best is not None and outcome.best > 0.2  # chance is 0.1
