@@ -55,8 +55,8 @@ class TinyTask:
         norm: nn.Module = QBatchNorm(6) if self.norm else nn.Identity()
         return nn.Sequential(QLinear(2, 6, bias=not self.norm), norm, nn.Tanh(), QDropout(self.dropout), QLinear(6, 2))
 
-    def to_compile(self, model: nn.Module) -> list[nn.Module]:
-        return [model]
+    def compile(self, model: nn.Module) -> None:
+        model.compile()
 
     def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         x, y = batch

@@ -7,8 +7,8 @@ The tour:
   ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention`
   takes any score rule, and `fold` turns any module into plain real layers for inference.
 - `hamiltone.algebra` has the quaternion algebra on tensors.
-- `hamiltone.models` has the paper's speech models and checkpoints, `hamiltone.losses`, `hamiltone.data`,
-  `hamiltone.training` and `hamiltone.metrics` what trains and judges them.
+- `hamiltone.models` has the paper's models of speech, images and text and their checkpoints, `hamiltone.losses`,
+  `hamiltone.data`, `hamiltone.training` and `hamiltone.metrics` what trains and judges them.
 """
 
 from typing import TYPE_CHECKING, Any

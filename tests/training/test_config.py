@@ -68,7 +68,7 @@ def test_an_override_replaces_one_key(override, key, value):
         ("validation.metrics=['sisd']", "validation.metrics: there is no metric sisd; did you mean sisdr?"),
         ("validation.merit=pesq", "validation: merit must be one of the metrics sisdr, got 'pesq'"),
         ("data.kind=pears", "data: kind must be one of 'synthetic', 'pairs', 'remixed', 'mixtures', got 'pears'"),
-        ("task=vision", "task must be one of speech, got 'vision'"),
+        ("task=smell", "task must be one of speech, vision, text, got 'smell'"),
         ("optimiser.lr=fast", "optimiser.lr: should be a valid number"),
         ("optimiser.lr=nan", "optimiser.lr: should be a finite number"),
         ("budget={}", "budget: expected one of epochs, steps and minutes"),

@@ -38,3 +38,18 @@ def test_batches_that_cannot_be_cut_or_filled_are_refused():
         BatchOrder(10, Batches(size=6, accumulate=2), 0, share=(0, 2))
     with pytest.raises(InputError, match="exceeds the 10 samples of an epoch"):
         BatchOrder(10, Batches(size=12), 0)
+
+
+def test_samples_of_similar_length_share_a_batch_and_no_sample_is_lost():
+    lengths = [n * 7 % 40 for n in range(40)]
+
+    def batches(count: int, **position: object) -> list[list[tuple[int, int]]]:
+        return list(islice(BatchOrder(40, Batches(size=4), 0, lengths=lengths, **position), count))
+
+    epoch, following = batches(20)[:10], batches(20)[10:]
+    assert sorted(index for batch in epoch for _, index in batch) == list(range(40))
+    assert all(max(own) - min(own) == 3 for own in ([lengths[index] for _, index in batch] for batch in epoch))
+    shortest = [min(lengths[index] for _, index in batch) for batch in epoch]
+    assert shortest != sorted(shortest)
+    assert shortest != [min(lengths[index] for _, index in batch) for batch in following]
+    assert batches(3, start=12) == batches(20)[12:15]

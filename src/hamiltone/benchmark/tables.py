@@ -7,11 +7,12 @@ from rich.console import Console
 from rich.table import Table
 
 from hamiltone.benchmark.attention import AttentionRow
+from hamiltone.benchmark.classifier import ClassifierRow
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.benchmark.model import ModelRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
-LEFT = ("method", "preset", "attention", "path")
+LEFT = ("method", "preset", "model", "attention", "path", "what")
 
 ATTENTION: Columns = (
     ("T", lambda row: str(row.length)),
@@ -62,3 +63,19 @@ MODEL: Columns = (
 def model_table(rows: Sequence[ModelRow]) -> None:
     """Print the rows of ``bench model``."""
     print_table(MODEL, rows, section=lambda row: row.seconds)
+
+
+CLASSIFIER: Columns = (
+    ("model", lambda row: row.model),
+    ("what", lambda row: row.what),
+    ("attention", lambda row: row.attention),
+    ("batch", lambda row: str(row.batch)),
+    ("time", lambda row: f"{row.ms:,.2f} ms"),
+    ("10-90 %", lambda row: f"{row.ms_p10:,.2f}-{row.ms_p90:,.2f}"),
+    ("to shared", lambda row: f"{row.ratio:.2f}x"),
+)
+
+
+def classifier_table(rows: Sequence[ClassifierRow]) -> None:
+    """Print the rows of ``bench classifier``."""
+    print_table(CLASSIFIER, rows, section=lambda row: row.what)

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import bench, enhance, evaluate, presets, runs, train
+from hamiltone.cli import bench, enhance, evaluate, presets, runs, score, train
 from hamiltone.errors import InputError
 
 app = typer.Typer(
     name="hamiltone",
-    help="Quaternion self-attention with shared scores: speech enhancement, benchmarks and analyses.",
+    help="Quaternion self-attention with shared scores: speech enhancement, classifiers, benchmarks and analyses.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -22,6 +22,7 @@ app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(presets.presets)
 app.command()(runs.runs)
+app.command()(score.score)
 app.command()(train.train)
 
 

@@ -71,3 +71,28 @@ def model(
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
     model_table(rows)
+
+
+@app.command()
+def classifier(
+    name: Annotated[str, typer.Argument(metavar="cifar100|sst2", help="The paper's classifier of images or of text.")],
+    batch: Annotated[int, typer.Option(min=2, help="Images or sentences in a batch.")] = 128,
+    words: Annotated[int, typer.Option(min=1, help="Words in a sentence.")] = 32,
+    seconds: Annotated[float, typer.Option(help="Time to spend on each kind of run (at least three rounds).")] = 20.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """A whole classifier with random weights: inference of a batch, folded and as trained, and a training step.
+
+    Attentions are interleaved in one run; all have the same number of parameters.
+
+    Example: hamiltone bench classifier sst2 --batch 64
+    """
+    from hamiltone.benchmark.classifier import bench_classifier
+    from hamiltone.benchmark.tables import classifier_table
+
+    with spinner("warming up") as say:
+        rows = list(bench_classifier(name, batch, words=words, seconds=seconds, tick=say))
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    classifier_table(rows)

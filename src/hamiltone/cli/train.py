@@ -17,8 +17,8 @@ def train(
     """Train a model by a recipe, or go on with it.
 
     The run goes to runs/NAME-OF-RECIPE, or where run.folder says: its state
-    (last.safetensors), the best model for hamiltone enhance --model
-    (best.safetensors), config.toml, log.jsonl and tensorboard.
+    (last.safetensors), the best model for hamiltone enhance --model or
+    hamiltone score (best.safetensors), config.toml, log.jsonl and tensorboard.
 
     The same command resumes a run that was stopped or killed, and it ends as
     if nothing had happened. Ctrl-C and SIGTERM save first; the exit code is
@@ -27,6 +27,8 @@ def train(
     Example: hamiltone train recipes/toy.toml
 
     Example: hamiltone train recipes/voicebank.toml data.root=VoiceBank
+
+    Example: hamiltone train recipes/sst2.toml data.root=SST-2 seed=123 run.folder=runs/sst2-123
 
     Example: torchrun --nproc-per-node 4 -m hamiltone train recipes/dns3.toml
     """
@@ -40,8 +42,9 @@ def train(
     if outcome.leads and outcome.stopped:
         typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)
     elif outcome.leads:
-        merit = plan.validation.merit
-        best = "" if outcome.best is None else f", best {merit} {outcome.best:.4g} in step {outcome.best_step}"
+        best = (
+            f", best {outcome.merit} {outcome.best:.4g} in step {outcome.best_step}" if outcome.best is not None else ""
+        )
         typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")
     if outcome.stopped:
         raise typer.Exit(128 + outcome.stopped)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-import soxr
+import soxr  # type: ignore[import-untyped]
 
 from hamiltone.data.frames import overlap_add, split_frames
 from hamiltone.data.rooms import LEAD, early_part

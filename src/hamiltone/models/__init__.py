@@ -1,14 +1,16 @@
-"""Speech enhancement models: names and files to networks."""
+"""Models of speech, images and text: names, configurations and files to networks."""
 
 from pathlib import Path
 
 import torch
 
 from hamiltone.errors import InputError
-from hamiltone.models.checkpoint import Header, load_checkpoint, save_checkpoint
-from hamiltone.models.configs import CompactConfig, Config, EnhancerConfig
+from hamiltone.models.checkpoint import Header, load_checkpoint, load_classifier, save_checkpoint
+from hamiltone.models.configs import CompactConfig, Config, EnhancerConfig, SpeechConfig, TextConfig, VisionConfig
 from hamiltone.models.enhancer import Enhancer, folded
 from hamiltone.models.presets import PRESETS, build, preset
+from hamiltone.models.text import TextClassifier
+from hamiltone.models.vision import ImageClassifier
 
 __all__ = [
     "PRESETS",
@@ -17,11 +19,17 @@ __all__ = [
     "Enhancer",
     "EnhancerConfig",
     "Header",
+    "ImageClassifier",
+    "SpeechConfig",
+    "TextClassifier",
+    "TextConfig",
+    "VisionConfig",
     "build",
     "bundled",
     "folded",
     "load",
     "load_checkpoint",
+    "load_classifier",
     "preset",
     "save_checkpoint",
 ]

@@ -11,12 +11,14 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from hamiltone.errors import InputError
 from hamiltone.models.configs import Config, from_json, to_json
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.models.presets import build
+from hamiltone.models.text import TextClassifier
+from hamiltone.models.vision import ImageClassifier
 
 FORMAT = 1
 KEY = "hamiltone"
@@ -24,18 +26,22 @@ KEY = "hamiltone"
 
 @dataclass(frozen=True)
 class Header:
-    """What a checkpoint says about itself: how to build the model, and how it was trained."""
+    """What a checkpoint says about itself: how to build the model, and how it was trained.
+
+    A classifier also names its `classes`, and one of text the `words` of its vocabulary.
+    """
 
     config: Config
     preset: str = ""
     training: dict[str, Any] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
-def save_checkpoint(path: str | Path, model: Enhancer, header: Header) -> None:
+def save_checkpoint(path: str | Path, model: nn.Module, header: Header) -> None:
     """Write the model's weights and header; the file appears whole or not at all."""
-    text = json.dumps(
-        {"format": FORMAT, "preset": header.preset, "config": to_json(header.config), "training": header.training}
-    )
+    content = {name: getattr(header, name) for name in ("preset", "training", "classes", "words")}
+    text = json.dumps({"format": FORMAT, "config": to_json(header.config), **content})
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     write_tensors(path, tensors, {KEY: text})
 
@@ -69,7 +75,24 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tuple[Enhancer, Header]:
-    """Build the model that a checkpoint describes and load its weights, in evaluation mode."""
+    """Build the speech model that a checkpoint describes and load its weights, in evaluation mode."""
+    model, header = _load(path, device)
+    if not isinstance(model, Enhancer):
+        raise InputError(f"{path} holds a classifier, not a speech enhancer")
+    return model, header
+
+
+def load_classifier(
+    path: str | Path, device: str | torch.device = "cpu"
+) -> tuple[ImageClassifier | TextClassifier, Header]:
+    """Build the classifier of images or text that a checkpoint describes and load its weights, in evaluation mode."""
+    model, header = _load(path, device)
+    if isinstance(model, Enhancer):
+        raise InputError(f"{path} holds a speech enhancer, not a classifier")
+    return model, header
+
+
+def _load(path: str | Path, device: str | torch.device) -> tuple[Enhancer | ImageClassifier | TextClassifier, Header]:
     tensors, metadata = read_tensors(path)
     header = _parse_header(path, metadata)
     model = build(header.config)
@@ -86,7 +109,8 @@ def _parse_header(path: str | Path, metadata: Mapping[str, str]) -> Header:
         if content["format"] != FORMAT:
             raise InputError(f"its checkpoint format is {content['format']}, this version reads {FORMAT}")
         config = from_json(content["config"])
-        return Header(config, content.get("preset", ""), content.get("training", {}))
+        classes, words = (tuple(content.get(name, ())) for name in ("classes", "words"))
+        return Header(config, content.get("preset", ""), content.get("training", {}), classes, words)
     except InputError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     except (json.JSONDecodeError, KeyError, TypeError) as error:

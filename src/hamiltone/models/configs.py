@@ -66,8 +66,69 @@ class CompactConfig:
             raise InputError(f"{len(self.channels)} stages cannot halve {rows} bins or bands evenly")
 
 
-Config = EnhancerConfig | CompactConfig
-_FAMILIES: dict[str, type[Config]] = {"paper": EnhancerConfig, "compact": CompactConfig}
+@dataclass(frozen=True)
+class VisionConfig:
+    """The paper's image classifier; `channels` stand for the stages, of which all but the first halve the image."""
+
+    attention: Attention = "shared"
+    channels: tuple[int, ...] = (16, 32, 64, 64)
+    blocks: int = 2
+    feed_forward: int = 256
+    heads: int = 4
+    layers: int = 2
+    dropout: float = 0.1
+    classes: int = 100
+    size: int = 32
+    mean: tuple[float, float, float] = (0.507, 0.487, 0.441)
+    std: tuple[float, float, float] = (0.267, 0.256, 0.276)
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("shared", "hamilton", "local"):
+            raise InputError(f"attention must be shared, hamilton or local, got {self.attention!r}")
+        if not self.channels or self.size % 2 ** (len(self.channels) - 1):
+            raise InputError(f"{len(self.channels)} stages cannot halve images of {self.size} pixels evenly")
+        _check_heads(self.heads, self.channels[-1])
+
+    @property
+    def grid(self) -> int:
+        """The side of the map of tokens."""
+        return self.size // 2 ** (len(self.channels) - 1)
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """The paper's text classifier; `vocabulary` counts words, with padding and the unknown word."""
+
+    attention: Attention = "shared"
+    vocabulary: int = 2
+    dim: int = 32
+    feed_forward: int = 128
+    heads: int = 4
+    layers: int = 2
+    dropout: float = 0.1
+    embedding_dropout: float = 0.1
+    classes: int = 2
+    limit: int = 64
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("shared", "hamilton"):
+            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        _check_heads(self.heads, self.dim)
+
+
+def _check_heads(heads: int, dim: int) -> None:
+    if heads < 1 or dim % heads:
+        raise InputError(f"heads must divide the {dim} quaternions of the Transformer, got {heads}")
+
+
+SpeechConfig = EnhancerConfig | CompactConfig
+Config = SpeechConfig | VisionConfig | TextConfig
+_FAMILIES: dict[str, type[Config]] = {
+    "paper": EnhancerConfig,
+    "compact": CompactConfig,
+    "vision": VisionConfig,
+    "text": TextConfig,
+}
 
 
 def to_json(config: Config) -> dict[str, Any]:

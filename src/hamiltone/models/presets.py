@@ -1,7 +1,8 @@
-"""Names to models: the paper's networks (Tables 2, 3, 12) and the compact one, and the builder that reads them."""
+"""Names to models: the paper's networks (Tables 2, 3, 12) and the compact one; configurations to models: `build`."""
 
 from dataclasses import replace
-from functools import singledispatch
+from functools import partial
+from typing import overload
 
 from torch import nn
 
@@ -9,12 +10,29 @@ from hamiltone.audio.stft import STFT
 from hamiltone.errors import InputError
 from hamiltone.models.bands import Bands
 from hamiltone.models.bottleneck import Bottleneck
-from hamiltone.models.compact import CompactBlock, CompactDecoder, CompactEncoder, CompactNetwork, DepthwiseModule, activation
-from hamiltone.models.configs import Attention, CompactConfig, Config, EnhancerConfig
+from hamiltone.models.compact import (
+    CompactBlock,
+    CompactDecoder,
+    CompactEncoder,
+    CompactNetwork,
+    DepthwiseModule,
+    activation,
+)
+from hamiltone.models.configs import (
+    Attention,
+    CompactConfig,
+    Config,
+    EnhancerConfig,
+    SpeechConfig,
+    TextConfig,
+    VisionConfig,
+)
 from hamiltone.models.densenet import Decoder, Encoder
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.models.network import MaskHead, SpectrogramNetwork
 from hamiltone.models.real import real_twin
+from hamiltone.models.text import TextClassifier, WordEmbedding
+from hamiltone.models.vision import ImageClassifier, QResNet
 from hamiltone.nn import (
     HamiltonAttention,
     QConformerBlock,
@@ -34,14 +52,14 @@ _VOICEBANK = {
     "qtn": EnhancerConfig("transformer", "local", feed_forward=16),
     "real-conformer": EnhancerConfig("conformer", "shared", real_valued=True),
 }
-PRESETS: dict[str, Config] = {
+PRESETS: dict[str, SpeechConfig] = {
     **_VOICEBANK,
     **{f"{name}-dns": replace(config, n_fft=512, hop=256) for name, config in _VOICEBANK.items()},
     "compact": CompactConfig(),
 }
 
 
-def attention_choices(config: Config) -> tuple[Attention, ...]:
+def attention_choices(config: SpeechConfig) -> tuple[Attention, ...]:
     """The score rules that a preset can be built with: both where there is quaternion attention to choose for."""
     real_valued = isinstance(config, EnhancerConfig) and config.real_valued
     if config.attention in ("shared", "hamilton") and not real_valued:
@@ -49,7 +67,7 @@ def attention_choices(config: Config) -> tuple[Attention, ...]:
     return (config.attention,)
 
 
-def preset(name: str, attention: str | None = None) -> Config:
+def preset(name: str, attention: str | None = None) -> SpeechConfig:
     """The configuration of a preset, with another attention if asked for and if it has the choice."""
     if name not in PRESETS:
         raise InputError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
@@ -63,14 +81,28 @@ def preset(name: str, attention: str | None = None) -> Config:
     raise InputError(f"preset {name} has no attention {attention!r}; it takes {choices}")
 
 
-@singledispatch
-def build(config: Config) -> Enhancer:
+@overload
+def build(config: SpeechConfig) -> Enhancer: ...
+@overload
+def build(config: VisionConfig) -> ImageClassifier: ...
+@overload
+def build(config: TextConfig) -> TextClassifier: ...
+
+
+def build(config: Config) -> Enhancer | ImageClassifier | TextClassifier:
     """Build a freshly initialised model (seeded by torch's generator)."""
-    raise TypeError(f"no builder for a {type(config).__name__}")
+    match config:
+        case EnhancerConfig():
+            return _paper_enhancer(config)
+        case CompactConfig():
+            return _compact_enhancer(config)
+        case VisionConfig():
+            return _image_classifier(config)
+        case TextConfig():
+            return _text_classifier(config)
 
 
-@build.register
-def _(config: EnhancerConfig) -> Enhancer:
+def _paper_enhancer(config: EnhancerConfig) -> Enhancer:
     bottleneck = None
     if config.block != "none":
         time, frequency = [[_paper_block(config) for _ in range(config.layers)] for _ in range(2)]
@@ -95,13 +127,12 @@ def _paper_block(config: EnhancerConfig) -> nn.Module:
         return QFeedForward(dim, config.feed_forward, dropout=dropout)
 
     if config.block == "transformer":
-        return QTransformerBlock(dim, attention, feed_forward(), dropout=dropout)
+        return _transformer_block(dim, attention, config.feed_forward, dropout)
     convolution = QConvModule(dim, config.kernel_size, dropout=dropout)
     return QConformerBlock(dim, attention, convolution, (feed_forward(), feed_forward()), dropout=dropout)
 
 
-@build.register
-def _(config: CompactConfig) -> Enhancer:
+def _compact_enhancer(config: CompactConfig) -> Enhancer:
     time, frequency = [[_compact_block(config) for _ in range(config.layers)] for _ in range(2)]
     network: nn.Module = CompactNetwork(
         CompactEncoder(config.channels, config.dilations),
@@ -123,3 +154,35 @@ def _compact_block(config: CompactConfig) -> nn.Module:
         DepthwiseModule(dim, config.kernel_size),
         QFeedForward(dim, config.feed_forward, dropout=dropout),
     )
+
+
+def _image_classifier(config: VisionConfig) -> ImageClassifier:
+    dim, dropout = config.channels[-1], config.dropout
+    attention = partial(ATTENTIONS[config.attention], dim, config.heads, dropout=dropout)
+    if config.attention == "local":
+        attention = partial(attention, radius=config.grid)  # a row of the image up and down
+    return ImageClassifier(
+        QResNet(config.channels, config.blocks),
+        [_transformer_block(dim, attention(), config.feed_forward, dropout) for _ in range(config.layers)],
+        dim,
+        config.grid**2,
+        config.classes,
+        dropout=dropout,
+        mean=config.mean,
+        std=config.std,
+    )
+
+
+def _text_classifier(config: TextConfig) -> TextClassifier:
+    dim, dropout = config.dim, config.dropout
+    attention = partial(ATTENTIONS[config.attention], dim, config.heads, dropout=dropout)
+    return TextClassifier(
+        WordEmbedding(config.vocabulary, dim, limit=config.limit, dropout=config.embedding_dropout),
+        [_transformer_block(dim, attention(), config.feed_forward, dropout) for _ in range(config.layers)],
+        dim,
+        config.classes,
+    )
+
+
+def _transformer_block(dim: int, attention: nn.Module, feed_forward: int, dropout: float) -> nn.Module:
+    return QTransformerBlock(dim, attention, QFeedForward(dim, feed_forward, dropout=dropout), dropout=dropout)

@@ -1,13 +1,15 @@
 """Training: a recipe (TOML) in, a run folder out; the same command resumes it exactly.
 
-`loop` is the loop itself and knows nothing of speech: a `task` is handed in, which `speech` is one of. Around the loop
-stand the recipe (`config`, `reading`), the order of the samples (`order`), the average of the weights (`ema`), the
-learning rate (`schedule`), the state and the folder of a run (`state`, `run`), and what it tells (`log`).
+`loop` is the loop itself and knows nothing of speech, images or text: a `task` is handed in, which `speech`, `vision`
+and `text` are; the last two are kinds of `classifier`. Around the loop stand the recipe (`config`, `reading`), the
+order of the samples (`order`), the weights to begin with (`start`) and their average (`ema`), the learning rate
+(`schedule`), the state and the folder of a run (`state`, `run`), and what it tells (`log`).
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from hamiltone.data.files import Progress
 from hamiltone.training.config import Recipe
 from hamiltone.training.launch import make_fabric, tune_cpu
 from hamiltone.training.log import counting_bar
@@ -16,19 +18,49 @@ from hamiltone.training.reading import read_recipe
 from hamiltone.training.speech import SpeechTask
 from hamiltone.training.speech_recipe import SpeechRecipe
 from hamiltone.training.task import Media, Task
+from hamiltone.training.text import TextRecipe, TextTask
+from hamiltone.training.vision import VisionRecipe, VisionTask
 
-__all__ = ["Media", "Outcome", "Recipe", "SpeechRecipe", "SpeechTask", "Task", "load_recipe", "train", "train_recipe"]
+__all__ = [
+    "Media",
+    "Outcome",
+    "Recipe",
+    "SpeechRecipe",
+    "SpeechTask",
+    "Task",
+    "TextRecipe",
+    "TextTask",
+    "VisionRecipe",
+    "VisionTask",
+    "load_recipe",
+    "train",
+    "train_recipe",
+]
+
+TaskRecipe = SpeechRecipe | VisionRecipe | TextRecipe
+_KINDS: dict[str, type[TaskRecipe]] = {"speech": SpeechRecipe, "vision": VisionRecipe, "text": TextRecipe}
 
 
-def load_recipe(path: Path, overrides: Iterable[str] = ()) -> SpeechRecipe:
+def load_recipe(path: Path, overrides: Iterable[str] = ()) -> TaskRecipe:
     """The recipe in a file, with overrides such as ``optimiser.lr=1e-4``."""
-    return read_recipe(path, overrides, {"speech": SpeechRecipe})
+    return read_recipe(path, overrides, _KINDS)
 
 
-def train_recipe(recipe: SpeechRecipe) -> Outcome:
+def train_recipe(recipe: TaskRecipe) -> Outcome:
     """Train what a recipe describes, on one device or on all that torchrun or fabric gave."""
     tune_cpu()
     fabric = make_fabric(recipe.run)
     with fabric.rank_zero_first(), counting_bar("decoding") as progress:  # the others find what the first has decoded
-        task = SpeechTask(recipe, progress)
+        task = make_task(recipe, progress)
     return train(task, recipe, fabric)
+
+
+def make_task(recipe: TaskRecipe, progress: Progress | None = None) -> Task:
+    """What a recipe trains; `progress` gets the number of files that are decoded, and of all."""
+    match recipe:
+        case SpeechRecipe():
+            return SpeechTask(recipe, progress)
+        case VisionRecipe():
+            return VisionTask(recipe, progress)
+        case TextRecipe():
+            return TextTask(recipe)

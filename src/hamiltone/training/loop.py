@@ -27,7 +27,7 @@ from hamiltone.training.state import (
     save_state,
     seed_process,
 )
-from hamiltone.training.task import Task
+from hamiltone.training.task import Ragged, Task
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Outcome:
     """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and tells of it."""
 
     step: int
+    merit: str
     best: float | None
     best_step: int
     stopped: int
@@ -64,8 +65,7 @@ class Loop:
         self.average = MovingAverage(self.bare, recipe.optimiser.ema)
         synchronise_batch_norms(self.bare)
         if recipe.run.compile:
-            for module in task.to_compile(self.bare):
-                module.compile(dynamic=False)
+            task.compile(self.bare)
         settings = recipe.optimiser
         adamw = torch.optim.AdamW(
             self.bare.parameters(), settings.lr, betas=settings.betas, weight_decay=settings.weight_decay
@@ -78,7 +78,8 @@ class Loop:
         share = (fabric.global_rank, fabric.world_size)
         if len(task.validation) < fabric.world_size:
             raise InputError(f"{len(task.validation)} held-out batches are too few for {fabric.world_size} processes")
-        self.order = BatchOrder(self.progress.samples, recipe.batches, recipe.seed, self.progress.step, share)
+        lengths = task.training.lengths if isinstance(task.training, Ragged) else None
+        self.order = BatchOrder(self.progress.samples, recipe.batches, recipe.seed, self.progress.step, share, lengths)
         self._pace = Pace(self.progress.elapsed)
         self._stopped = 0.0
 
@@ -103,7 +104,7 @@ class Loop:
                 self._save()
         batches.close()
         leads = self.fabric.is_global_zero
-        return Outcome(progress.step, progress.best, progress.best_step, int(self._stopped), leads)
+        return Outcome(progress.step, self.task.merit, progress.best, progress.best_step, int(self._stopped), leads)
 
     def _step(self, batches: Generator[Any]) -> tuple[dict[str, float], float]:
         """One optimiser step; returns the figures for the log and the units that all processes consumed."""

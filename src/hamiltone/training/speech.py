@@ -11,11 +11,23 @@ from hamiltone.errors import InputError
 from hamiltone.losses import EnhancementLoss, LossWeights
 from hamiltone.losses.compressed import compressed_spectrum_loss
 from hamiltone.metrics import compute
-from hamiltone.models import PRESETS, Config, Enhancer, Header, build, bundled, load_checkpoint, save_checkpoint
+from hamiltone.models import (
+    PRESETS,
+    CompactConfig,
+    Enhancer,
+    EnhancerConfig,
+    Header,
+    SpeechConfig,
+    build,
+    bundled,
+    load_checkpoint,
+    save_checkpoint,
+)
 from hamiltone.models.bottleneck import Bottleneck
 from hamiltone.models.enhancer import rms_level
 from hamiltone.training.speech_data import Batch, open_data
 from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
+from hamiltone.training.start import start_from
 from hamiltone.training.task import Media
 
 
@@ -34,18 +46,14 @@ class SpeechTask:
 
     def build(self) -> Enhancer:
         """A fresh model, or one with the weights to start from."""
-        model = build(self.config)
-        if self.start is not None:
-            try:
-                model.load_state_dict(self.start.state_dict())
-            except RuntimeError:
-                raise InputError(f"init = {self.recipe.init} has other weights than the recipe's [model]") from None
-        return model
+        return start_from(self.start, build(self.config), self.recipe.init)
 
-    def to_compile(self, model: nn.Module) -> list[nn.Module]:
-        """The blocks of the bottleneck: there it fuses much. It does not make convolutions faster."""
-        bottlenecks = [module for module in model.modules() if isinstance(module, Bottleneck)]
-        return [block for bottleneck in bottlenecks for block in bottleneck.blocks()]
+    def compile(self, model: nn.Module) -> None:
+        """Only the blocks of the bottleneck, where it fuses much; it does not make convolutions faster."""
+        for bottleneck in model.modules():
+            if isinstance(bottleneck, Bottleneck):
+                for block in bottleneck.blocks():
+                    block.compile(dynamic=False)  # segments have one length
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the recipe's terms, and the terms."""
@@ -102,7 +110,7 @@ class SpeechLoss(nn.Module):
         returns: the sum ``()``, and the terms by name, without their weights
     """
 
-    def __init__(self, table: LossTable, config: Config) -> None:
+    def __init__(self, table: LossTable, config: SpeechConfig) -> None:
         super().__init__()
         weights = table.model_dump()
         self.compressed = weights.pop("compressed")
@@ -130,11 +138,13 @@ def spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0
     return (1 + levels / decibels).clamp(0, 1).flip(1).flatten(0, 1)[None]  # low frequencies at the bottom
 
 
-def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, Config]:
+def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, SpeechConfig]:
     """The model to start from, if the recipe names one, and the configuration to train."""
     if recipe.init is None:
         if recipe.model is None:
             raise InputError("expected a [model] table, or init = a checkpoint to start from")
         return None, recipe.model
     start, header = load_checkpoint(bundled().get(recipe.init, Path(recipe.init)))
-    return start, recipe.model or header.config
+    config = recipe.model or header.config
+    assert isinstance(config, EnhancerConfig | CompactConfig)
+    return start, config

@@ -12,15 +12,15 @@ from pydantic import model_validator as model_check
 from hamiltone.data.mixing import PLAIN, Variety
 from hamiltone.data.pairs import HELD_OUT
 from hamiltone.metrics import METRICS
-from hamiltone.models import CompactConfig, Config, EnhancerConfig, preset
+from hamiltone.models import CompactConfig, EnhancerConfig, SpeechConfig, preset
 from hamiltone.models.configs import to_json
 from hamiltone.training.config import Recipe, Table
 from hamiltone.training.reading import overlay, suggestion
 
-FAMILIES: dict[str, Config] = {"paper": EnhancerConfig("conformer", "shared"), "compact": CompactConfig()}
+FAMILIES: dict[str, SpeechConfig] = {"paper": EnhancerConfig("conformer", "shared"), "compact": CompactConfig()}
 
 
-def parse_model(value: Config | Mapping[str, Any]) -> Config:
+def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
     """A model from a table that names a preset or a family, and the fields in which it differs."""
     if not isinstance(value, Mapping):
         return value
@@ -40,7 +40,7 @@ def parse_variety(base: Variety, value: Variety | Mapping[str, Any]) -> Variety:
     return overlay(base, value) if isinstance(value, Mapping) else value
 
 
-Model = Annotated[Config, PlainValidator(parse_model), PlainSerializer(to_json)]
+Model = Annotated[SpeechConfig, PlainValidator(parse_model), PlainSerializer(to_json)]
 PlainVariety = Annotated[Variety, PlainValidator(partial(parse_variety, PLAIN)), PlainSerializer(asdict)]
 RichVariety = Annotated[Variety, PlainValidator(partial(parse_variety, Variety())), PlainSerializer(asdict)]
 

@@ -1,9 +1,9 @@
 """What the loop asks of a task: everything it does not know about speech, images or text."""
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -19,7 +19,17 @@ class KeyedData(Sized, Protocol):
     """
 
     def __getitem__(self, key: Key) -> Any:
-        """The sample `index` of an epoch; samples are collated by torch's default."""
+        """The sample `index` of an epoch; samples are collated by torch's default, unless the data are `Ragged`."""
+
+
+@runtime_checkable
+class Ragged(Protocol):
+    """Data whose samples have different lengths: those of similar length share a batch, which the data collate."""
+
+    lengths: Sequence[int]
+
+    def collate(self, samples: Any) -> Any:
+        """A batch of samples, padded to the longest."""
 
 
 class HeldOutData(Sized, Protocol):
@@ -61,8 +71,8 @@ class Task(Protocol):
     def build(self) -> nn.Module:
         """The model to train, seeded by torch's generator, or with the weights that the recipe starts from."""
 
-    def to_compile(self, model: nn.Module) -> list[nn.Module]:
-        """The parts of the model that torch.compile serves well."""
+    def compile(self, model: nn.Module) -> None:
+        """Let torch.compile work on the parts of the model that it serves well."""
 
     def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch and its parts, for the log; the names are the same in every step."""

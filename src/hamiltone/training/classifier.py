@@ -1,0 +1,98 @@
+"""What the tasks of images and text share: cross-entropy for training, accuracy for validation."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hamiltone.errors import InputError
+from hamiltone.models import Header, load_classifier, save_checkpoint
+from hamiltone.training.config import Recipe, Table
+from hamiltone.training.reading import overlay
+from hamiltone.training.task import HeldOutData, KeyedData, Media
+
+C = TypeVar("C")
+Batch = tuple[Tensor, Tensor]
+"""Inputs of a model, and the labels ``(B,)`` or the probabilities of the classes ``(B, classes)``."""
+
+
+class CrossEntropy(Table):
+    """The share of the target that is spread over all classes."""
+
+    label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+
+
+class ClassifierRecipe(Recipe):
+    """What recipes of classifiers share."""
+
+    loss: CrossEntropy = CrossEntropy()
+
+
+class ClassifierTask(ABC):
+    """Trains a model from inputs to class scores; a subclass opens the data and builds the model."""
+
+    merit = "accuracy"
+    higher_is_better = True
+    unit: str
+    training: KeyedData
+    validation: HeldOutData
+
+    def __init__(self, recipe: ClassifierRecipe) -> None:
+        self._init, self._smoothing = recipe.init, recipe.loss.label_smoothing
+        self.start: nn.Module | None = None
+        self.start_header: Header | None = None
+        if recipe.init is not None:
+            self.start, self.start_header = load_classifier(Path(recipe.init))
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """A fresh model, or one with the weights to start from."""
+
+    @abstractmethod
+    def header(self, facts: dict[str, Any]) -> Header:
+        """What a checkpoint says of the model."""
+
+    def compile(self, model: nn.Module) -> None:
+        """All of it."""
+        model.compile()
+
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Cross-entropy; the log also gets how often the class with the largest target was scored highest."""
+        inputs, targets = batch
+        scores = model(inputs)
+        loss = F.cross_entropy(scores, targets, label_smoothing=self._smoothing)
+        labels = targets if targets.dim() == 1 else targets.argmax(1)
+        return loss, {"accuracy": (scores.detach().argmax(1) == labels).float().mean()}
+
+    def units(self, batch: Batch) -> float:
+        """Images or sentences."""
+        return len(batch[1])
+
+    def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+        """Accuracy, and the cross-entropy without smoothing."""
+        inputs, labels = batch
+        scores = model(inputs)
+        loss = F.cross_entropy(scores, labels, reduction="none")
+        return {"accuracy": (scores.argmax(1) == labels).float().cpu(), "loss": loss.cpu()}
+
+    def media(self, model: nn.Module) -> Media:
+        """Nothing."""
+        return Media()
+
+    def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
+        """A checkpoint that `hamiltone score` reads."""
+        save_checkpoint(path, model, self.header(facts))
+
+    def check_classes(self, classes: Sequence[str]) -> None:
+        """Refuse to go on from a model of other classes."""
+        if self.start_header is not None and self.start_header.classes != tuple(classes):
+            raise InputError(f"init = {self._init} knows other classes than the data")
+
+
+def parse_config(base: C, value: C | Mapping[str, Any]) -> C:
+    """A configuration from a table of the fields in which it differs from another."""
+    return overlay(base, value) if isinstance(value, Mapping) else value

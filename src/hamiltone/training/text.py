@@ -1,0 +1,68 @@
+"""The text task: sentences in, classes out."""
+
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer, PlainValidator, PositiveInt
+
+from hamiltone.data.text import Vocabulary, read_glue, split_held_out
+from hamiltone.data.text_samples import SentenceSamples, sentence_batches
+from hamiltone.models import Header, TextClassifier, TextConfig, build
+from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
+from hamiltone.training.config import Table
+from hamiltone.training.start import start_from
+
+Model = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfig())), PlainSerializer(asdict)]
+
+
+class TextData(Table):
+    """The folder with train.tsv as GLUE writes it, and what becomes of its sentences.
+
+    A share `held_out` of the whole sentences is for validation. Words that occur `least` times in the others make the
+    vocabulary, and training replaces words by the unknown one with the probability `word_dropout`.
+    """
+
+    root: Path
+    classes: tuple[str, ...] = ("negative", "positive")
+    held_out: float = Field(default=0.1, gt=0, lt=1)
+    least: PositiveInt = 2
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)
+
+
+class TextRecipe(ClassifierRecipe):
+    """A recipe that trains a classifier of sentences; the data give it its vocabulary and the number of classes."""
+
+    task: Literal["text"]
+    model: Model = TextConfig()
+    data: TextData
+
+
+class TextTask(ClassifierTask):
+    """Trains a `TextClassifier`; fulfils `hamiltone.training.task.Task`. Only train.tsv is ever read."""
+
+    unit = "sentences"
+
+    def __init__(self, recipe: TextRecipe) -> None:
+        super().__init__(recipe)
+        self.classes = recipe.data.classes
+        self.check_classes(self.classes)
+        path = recipe.data.root / "train.tsv"
+        sentences = read_glue(path, classes=len(self.classes), limit=recipe.model.limit)
+        train, held_out = split_held_out(sentences, recipe.data.held_out)
+        if self.start_header is None:
+            self.vocabulary = Vocabulary.of((sentence.words for sentence in train), recipe.data.least)
+        else:
+            self.vocabulary = Vocabulary(self.start_header.words)
+        self.config = replace(recipe.model, classes=len(self.classes), vocabulary=len(self.vocabulary))
+        self.training = SentenceSamples(train, self.vocabulary, word_dropout=recipe.data.word_dropout, seed=recipe.seed)
+        self.validation = sentence_batches(held_out, self.vocabulary)
+
+    def build(self) -> TextClassifier:
+        """A fresh model, or one with the weights to start from."""
+        return start_from(self.start, build(self.config), self._init)
+
+    def header(self, facts: dict[str, Any]) -> Header:
+        """The configuration, the names of the classes and the words."""
+        return Header(self.config, training=facts, classes=self.classes, words=self.vocabulary.words)

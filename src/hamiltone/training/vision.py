@@ -1,0 +1,59 @@
+"""The vision task: images in, classes out."""
+
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from hamiltone.data.files import Progress
+from hamiltone.data.vision import read_images, split_held_out
+from hamiltone.data.vision_samples import Augmentation, AugmentedImages, ImageBatches
+from hamiltone.models import Header, ImageClassifier, VisionConfig, build
+from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
+from hamiltone.training.config import Table
+from hamiltone.training.start import start_from
+
+Model = Annotated[VisionConfig, PlainValidator(partial(parse_config, VisionConfig())), PlainSerializer(asdict)]
+Augmented = Annotated[Augmentation, PlainValidator(partial(parse_config, Augmentation())), PlainSerializer(asdict)]
+
+
+class VisionData(Table):
+    """Where the images are (see `hamiltone.data.vision.read_images`), and the share of training images held out."""
+
+    root: Path
+    held_out: float = Field(default=0.02, gt=0, lt=1)
+    augmentation: Augmented = Augmentation()
+
+
+class VisionRecipe(ClassifierRecipe):
+    """A recipe that trains a classifier of images; the data give it the number of classes and the size of images."""
+
+    task: Literal["vision"]
+    model: Model = VisionConfig()
+    data: VisionData
+
+
+class VisionTask(ClassifierTask):
+    """Trains an `ImageClassifier`; fulfils `hamiltone.training.task.Task`. Test images are never read."""
+
+    unit = "images"
+
+    def __init__(self, recipe: VisionRecipe, progress: Progress | None = None) -> None:
+        super().__init__(recipe)
+        images = read_images(recipe.data.root, "train", progress=progress)
+        self.classes = images.classes
+        self.check_classes(self.classes)
+        self.config = replace(recipe.model, classes=len(self.classes), size=images.size)
+        train, held_out = split_held_out(images, recipe.data.held_out)
+        self.training = AugmentedImages(train, recipe.data.augmentation, seed=recipe.seed)
+        self.validation = ImageBatches(held_out)
+
+    def build(self) -> ImageClassifier:
+        """A fresh model, or one with the weights to start from."""
+        return start_from(self.start, build(self.config), self._init)
+
+    def header(self, facts: dict[str, Any]) -> Header:
+        """The configuration and the names of the classes."""
+        return Header(self.config, training=facts, classes=self.classes)
