@@ -87,7 +87,7 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 def restore_random_states(states: dict[str, Tensor], device: torch.device) -> None:
     """Undo `random_states`."""
-    torch.set_rng_state(states["torch"])
+    torch.set_rng_state(states["torch"].clone())  # torch misreads a view that does not start its memory
     *key, position, has_gauss, gauss = states["numpy"].tolist()
     words = {"key": np.array(key, dtype=np.uint32), "pos": int(position)}
     np.random.set_state({"bit_generator": "MT19937", "state": words, "has_gauss": int(has_gauss), "gauss": gauss})
