@@ -100,8 +100,8 @@ class _Listener(ScoreRule):
         return y, maps
 
     def _note(self, q: Tensor, k: Tensor, v: Tensor, y: Tensor, mask: Tensor | None, causal: bool) -> None:
-        tensors = (tensor.detach() for tensor in (q, k, v, y))
-        self.notes.append(Recording(self.layer, self.rule, *tensors, mask=mask, causal=causal))
+        q, k, v, y = (tensor.detach() for tensor in (q, k, v, y))
+        self.notes.append(Recording(self.layer, self.rule, q, k, v, y, mask, causal))
 
 
 @contextmanager

@@ -137,8 +137,8 @@ def correlation_after(model: nn.Module, setting: Setting) -> dict[str, Correlati
 def correlation(norms: ArrayLike) -> Correlation:
     """The Pearson correlations of norms ``(trials, 4)``; the standard error of r is (1 - r²) / √(trials - 1)."""
     values = np.asarray(norms, np.float64)
-    matrix = np.corrcoef(values, rowvar=False)
-    errors = (1 - matrix**2) / math.sqrt(len(values) - 1)
+    matrix = np.asarray(np.corrcoef(values, rowvar=False))
+    errors = (1 - np.square(matrix)) / math.sqrt(len(values) - 1)
     return Correlation(_rows(matrix), _rows(errors), len(values))
 
 

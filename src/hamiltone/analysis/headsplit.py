@@ -28,10 +28,11 @@ class ComponentScore(ScoreRule):
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
     ) -> Tensor:
         """One fused kernel with the components as further heads."""
-        (batch, heads), parts = q.shape[:2], (tensor.transpose(2, 3).flatten(0, 1) for tensor in (q, k, v))
+        batch, heads = q.shape[:2]
+        queries, keys, values = (tensor.transpose(2, 3).flatten(0, 1) for tensor in (q, k, v))  # (B·H, 4, N, D)
         if mask is not None:
             mask = mask.expand(batch, heads, -1, -1).flatten(0, 1)[:, None]
-        y = F.scaled_dot_product_attention(*parts, attn_mask=mask, dropout_p=dropout, is_causal=causal)
+        y = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal)
         return y.unflatten(0, (batch, heads)).transpose(2, 3)
 
 

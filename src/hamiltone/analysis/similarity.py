@@ -111,11 +111,11 @@ def study_similarity(first: nn.Module, second: nn.Module, inputs: Iterable[Tenso
         a, b = all_outputs(ours), all_outputs(theirs)
         distance = wasserstein(a, b)
         scaled = distance / float(a.std(dtype=np.float64))
-        distances = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
-        rows.append((*distances, *_formula_correlations(ours), *_formula_correlations(theirs)))
-    columns = [spread(column) for column in zip(*rows, strict=True)]
-    first_formulas, first_uniform, second_formulas, second_uniform = columns[5:]
-    return Similarity(*columns[:5], formulas=(first_formulas, second_formulas), uniform=(first_uniform, second_uniform))
+        between = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
+        rows.append((*between, *_formula_correlations(ours), *_formula_correlations(theirs)))
+    ks, distances, scaled_distances, shapes, pairs, *rest = (spread(column) for column in zip(*rows, strict=True))
+    formulas, uniform = (rest[0], rest[2]), (rest[1], rest[3])
+    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform)
 
 
 def _formula_correlations(layers: Mapping[str, Recording]) -> tuple[float, float]:
