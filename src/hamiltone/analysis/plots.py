@@ -36,10 +36,12 @@ def attention_maps(shared: Tensor, hamilton: Tensor, path: Path) -> None:
         shared: ``(1, N, M)``, hamilton: ``(4, N, M)``
     """
     figure, axes = _figure(1, 5, (13, 3.1))
-    panels = [("shared: all components", shared[0]), *zip((f"Hamilton: {name}" for name in NAMES), hamilton)]  # noqa: B905
+    titles = ["shared: all components", *(f"Hamilton: {name}" for name in NAMES)]
+    panels = zip(titles, (shared[0], *hamilton), strict=True)
     for axis, (title, weights) in zip(axes.flat, panels, strict=True):
-        # The root opens up the dark end; each panel has its own scale, since a sharp map would hide the others.
-        axis.imshow(weights.numpy() ** 0.5, cmap="gray_r", aspect="auto", origin="lower", interpolation="nearest")
+        # Each panel has its own scale, cut where a few sharp columns would hide the rest.
+        limit = float(np.quantile(weights.numpy(), 0.99))
+        axis.imshow(weights.numpy(), cmap="gray_r", vmin=0.0, vmax=limit, aspect="auto", origin="lower")
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("key")
     axes.flat[0].set_ylabel("query")

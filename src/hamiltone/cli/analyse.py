@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from hamiltone.cli.options import spinner
+from hamiltone.cli.options import numbers, spinner, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -151,7 +150,6 @@ def cost(
     Example: hamiltone analyse cost --lengths 1000
     """
     from hamiltone.analysis.cost import RULES, layer_costs, model_costs, score_cost
-    from hamiltone.cli.options import numbers
     from hamiltone.models import PRESETS
 
     scores = [score_cost(rule, name) for name, rule in RULES.items()]
@@ -215,4 +213,4 @@ def _print(title: str, headings: tuple[str, ...], rows: list[list[Any]], caption
         table.add_column(heading, justify="right" if number else "left")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
-    Console().print(table)
+    wide_console().print(table)

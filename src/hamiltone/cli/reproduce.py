@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from hamiltone.cli.options import spinner
+from hamiltone.cli.options import spinner, wide_console
 
 if TYPE_CHECKING:
     from hamiltone.paper.result import Result
@@ -48,7 +47,7 @@ def reproduce(
 
 
 def _print(result: "Result") -> None:
-    console = Console()
+    console = wide_console()
     table = Table(title=f"{result.name}: {result.title} ({result.status})", title_justify="left")
     for heading in ("", "", "paper", "ours", "95 % interval", "difference", "note"):
         table.add_column(heading, justify="right" if heading in ("paper", "ours", "difference") else "left")

@@ -86,7 +86,7 @@ def _largest(one: Correlation) -> float:
 
 
 def _error(one: Correlation) -> str:
-    return f"standard error of one entry up to {max(max(line) for line in one.errors):.2f} over {one.trials} trials"
+    return f"standard error up to {max(max(line) for line in one.errors):.2f}, {one.trials} trials"
 
 
 def _random(study: Study) -> str:
