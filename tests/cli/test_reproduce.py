@@ -29,5 +29,5 @@ def test_pages_are_written_from_what_is_kept(tmp_path):
 
 
 def test_an_unknown_name_lists_the_known(tmp_path):
-    with pytest.raises(InputError, match="table16.*table1"):
+    with pytest.raises(InputError, match=r"table16.*table1"):
         run(tmp_path, "table16")

@@ -1,11 +1,11 @@
 import pytest
 import torch
-from tasks import TOY
 
 from hamiltone.analysis.headsplit import ComponentScore
 from hamiltone.models import EnhancerConfig, bundled, load_checkpoint
 from hamiltone.nn import QAttention
 from hamiltone.paper.ablation import VARIANTS, SeedStudy, train_variant
+from tasks import TOY
 
 
 def small_toy(path):

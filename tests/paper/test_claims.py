@@ -48,4 +48,5 @@ def test_a_plain_mean_that_does_as_well_is_told():
 def test_a_theorem_holds_to_1e_10():
     rows = [Row("d", "C.1: error", ours=1e-15), Row("d", "rank of the five scores", ours=5.0)]
     assert list(judged("theorems", *rows).values()) == ["held", "did not hold"]
-    assert list(judged("theorems", Row("d", "C.2: error", ours=1e-9), *rows).values())[0] == "did not hold"
+    first, _ = judged("theorems", Row("d", "C.2: error", ours=1e-9), *rows).values()
+    assert first == "did not hold"
