@@ -1,7 +1,14 @@
 import pytest
 import torch
 
-from hamiltone.analysis.agreement import PAIRS, agreement, agreement_of, layer_agreement, study_agreement
+from hamiltone.analysis.agreement import (
+    PAIRS,
+    agreement,
+    agreement_of,
+    layer_agreement,
+    study_agreement,
+    utterance_rates,
+)
 from hamiltone.analysis.capture import record
 from hamiltone.nn import HamiltonAttention, SharedScoreAttention
 
@@ -58,7 +65,7 @@ def test_the_study_averages_over_utterances_layers_heads_and_pairs():
     model = torch.nn.Sequential(HamiltonAttention(8, 2), HamiltonAttention(8, 2))
     inputs = [torch.randn(3, length, 4, 8) for length in (10, 20, 10)]
     utterances = [record(model, x) for x in inputs]
-    top = agreement_of(utterances)
+    top = agreement_of([utterance_rates(one) for one in utterances])
     rates = torch.stack([torch.stack([layer_agreement(r) for r in one.values()]) for one in utterances])
     assert top.overall.mean == pytest.approx(rates.mean().item())
     assert top.pairs["1-3"].mean == pytest.approx(rates[..., PAIRS.index((1, 3))].mean().item())

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from hamiltone.analysis.capture import Recording, record
@@ -12,6 +14,15 @@ from hamiltone.analysis.statistics import Spread, spread
 
 PAIRS = tuple(combinations(range(4), 2))
 """Pairs of components: (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The agreement of one utterance, ``(layers, H, 6)``, and what chance would give, averaged over the layers."""
+
+    layers: tuple[str, ...]
+    rates: NDArray[np.float64]
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -74,18 +85,23 @@ def layer_agreement(recording: Recording, count: int = 1) -> Tensor:
     return torch.stack(parts).sum(0) / len(recording.q)
 
 
-def agreement_of(utterances: Sequence[Mapping[str, Recording]], count: int = 1) -> TopAgreement:
-    """Agreement over the recordings, by layer, of several utterances.
+def utterance_rates(layers: Mapping[str, Recording], count: int = 1) -> Rates:
+    """The rates of all layers of one utterance."""
+    rates = torch.stack([layer_agreement(layer, count) for layer in layers.values()])
+    chances = [count / layer.k.shape[2] for layer in layers.values()]
+    return Rates(tuple(layers), rates.numpy(), sum(chances) / len(chances))
+
+
+def agreement_of(utterances: Sequence[Rates], count: int = 1) -> TopAgreement:
+    """Agreement over several utterances.
 
     A pair's deviation is over utterances, layers and heads; a head's over utterances and pairs; the overall one over
     utterances, layers and heads of the mean of the six pairs. The paper does not say over what it took its own.
     """
-    layers = list(utterances[0])
-    rates = [torch.stack([layer_agreement(layer, count) for layer in one.values()]) for one in utterances]
-    every = torch.stack(rates).numpy()  # (utterances, layers, heads, pairs)
+    every = np.stack([one.rates for one in utterances])  # (utterances, layers, heads, pairs)
     heads = [
         HeadAgreement(layer, head, spread([one[row, head] for one in every]))
-        for row, layer in enumerate(layers)
+        for row, layer in enumerate(utterances[0].layers)
         for head in range(every.shape[2])
     ]
     return TopAgreement(
@@ -93,7 +109,7 @@ def agreement_of(utterances: Sequence[Mapping[str, Recording]], count: int = 1) 
         pairs={f"{a}-{b}": spread([one[..., column] for one in every]) for column, (a, b) in enumerate(PAIRS)},
         heads=tuple(heads),
         overall=spread([one.mean(-1) for one in every]),
-        chance=_mean(count / layer.k.shape[2] for one in utterances for layer in one.values()),
+        chance=sum(one.chance for one in utterances) / len(utterances),
     )
 
 
@@ -105,10 +121,9 @@ def study_agreement(
     Shape:
         inputs: whatever the model takes; waveforms ``(1, L)`` for an enhancer
     """
-    utterances = [record(model, x) for x in inputs]
-    return tuple(agreement_of(utterances, count) for count in counts)
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed)
+    found: dict[int, list[Rates]] = {count: [] for count in counts}
+    for x in inputs:
+        layers = record(model, x)
+        for count, rates in found.items():
+            rates.append(utterance_rates(layers, count))
+    return tuple(agreement_of(rates, count) for count, rates in found.items())

@@ -94,8 +94,10 @@ def _long_table(rows: Sequence[Row]) -> str:
 
 def _wide_table(rows: Sequence[Row]) -> str:
     """A line for each group; a cell holds the paper's number, and ours with the difference below it."""
-    quantities = list(dict.fromkeys(row.quantity for row in rows))
     groups = list(dict.fromkeys(row.group for row in rows))
+    fullest = max(groups, key=lambda group: sum(row.group == group for row in rows))  # it knows the order of columns
+    ordered = sorted(rows, key=lambda row: row.group != fullest)
+    quantities = list(dict.fromkeys(row.quantity for row in ordered))
     cells = {(row.group, row.quantity): _cell(row) for row in rows}
     lines = ["| | " + " | ".join(quantities) + " |", "|---" * (len(quantities) + 1) + "|"]
     for group in groups:

@@ -53,7 +53,7 @@ def table2(study: Study) -> Result:
         "epochs on a GPU; other rows of the paper are printed for comparison only."
     )
     command = "hamiltone train recipes/voicebank.toml && hamiltone evaluate --model runs/voicebank/best.safetensors"
-    data = "VoiceBank+DEMAND, 824 test pairs" if found else ""
+    data = "the reports of hamiltone evaluate in the results folder" if found else ""
     return Result("table2", "VoiceBank+DEMAND", tuple(rows), status, why, command, data, wide=True)
 
 
@@ -75,13 +75,19 @@ def read_reports(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text("utf-8"))
         if isinstance(content, dict) and {"system", "summary"} <= content.keys():
-            yield Path(content["system"]).stem, content["summary"]
+            yield _name(Path(content["system"])), content["summary"]
+
+
+def _name(system: Path) -> str:
+    """Of a model or of the run that left its best one, without where it lies."""
+    return system.parent.name if system.stem in ("best", "last") and system.parent.name else system.stem
 
 
 def _beside(system: str, summary: dict[str, Any], printed: dict[str, Any]) -> list[Row]:
     """Our scores of a system, beside the row of the paper that is nearest to it."""
     theirs: dict[str, Printed] = printed.get(BESIDE.get(system, ""), {})
-    label = f"ours: {system}" + (f" beside {theirs['label']}" if theirs else "")
+    files = max(interval["files"] for interval in summary.values() if interval)
+    label = f"ours: {system}, {files} files" + (f", beside {theirs['label']}" if theirs else "")
     return [
         row(label, name, theirs.get(name), Interval(**summary[name]), decimals=None if name in theirs else 2)
         for name in METRICS
