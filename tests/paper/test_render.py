@@ -17,9 +17,9 @@ MADE = {"quick": True, "command": "hamiltone reproduce table2 --quick", "commit"
 
 def test_the_paper_stands_beside_ours_with_the_difference():
     page = results_page([Result("table4", "Title", ROWS, "in part", "Smaller model.", seed=3, made=MADE)])
-    assert "## Table 4 Title" in page and "**In part.** Smaller model." in page
+    assert "## Table 4: Title" in page and "**In part.** Smaller model." in page
     assert "| Noisy | pesq | 1.97 | 1.99 | +0.02 |  |" in page
-    assert "| CMGAN | pesq | 3.41 (3.30 to 3.50) |  |  |  |" in page
+    assert "| CMGAN | pesq | 3.41 (3.30 to 3.50) |  |  | not reproduced |" in page
     assert "commit abc" in page and "seed 3" in page and "Xeon" in page
     assert "| [Table 4](#table-4-title) | Title | in part | quick |" in page
 

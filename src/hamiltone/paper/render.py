@@ -54,8 +54,13 @@ def _heading(name: str) -> str:
     return f"{word.capitalize()} {name[len(word) :]}".strip()
 
 
+def _title(result: Result) -> str:
+    heading = _heading(result.name)
+    return f"{heading}: {result.title}" if heading[-1].isdigit() else result.title
+
+
 def _anchor(result: Result) -> str:
-    text = f"{_heading(result.name)} {result.title}".lower()
+    text = _title(result).lower()
     return "".join(c for c in text if c.isalnum() or c in " -_").replace(" ", "-")
 
 
@@ -65,11 +70,7 @@ def _mode(result: Result) -> str:
 
 def _section(result: Result) -> str:
     made = result.made
-    lines = [
-        f"## {_heading(result.name)} {result.title}".rstrip(),
-        "",
-        f"**{result.status.capitalize()}.** {result.why}",
-    ]
+    lines = [f"## {_title(result)}", "", f"**{result.status.capitalize()}.** {result.why}".rstrip()]
     if result.status != "reproduced" and result.command:
         lines.append(f"The whole would come from `{result.command}`.")
     if result.picture:
@@ -87,7 +88,8 @@ def _long_table(rows: Sequence[Row]) -> str:
     """A line for each number."""
     lines = ["| | | paper | ours | difference | |", "|---|---|---|---|---|---|"]
     for row in rows:
-        cells = [row.group, row.quantity, _paper(row), _ours(row), row.show(row.difference, sign=True), row.note]
+        note = row.note or ("not reproduced" if row.ours is None else "")
+        cells = [row.group, row.quantity, _paper(row), _ours(row), row.show(row.difference, sign=True), note]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
