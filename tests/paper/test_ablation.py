@@ -1,10 +1,14 @@
 import pytest
 import torch
 
+from hamiltone.analysis.gradients import Setting
 from hamiltone.analysis.headsplit import ComponentScore
 from hamiltone.models import EnhancerConfig, bundled, load_checkpoint
 from hamiltone.nn import QAttention
+from hamiltone.paper import ablation
 from hamiltone.paper.ablation import VARIANTS, SeedStudy, train_variant
+from hamiltone.paper.pair import synthetic_utterances
+from hamiltone.paper.study import Options, Study
 from tasks import TOY
 
 
@@ -50,3 +54,21 @@ def test_differences_are_taken_seed_by_seed(tmp_path):
     study.__dict__["gains"] = {"shared": [4.0, 5.0, 6.0], "hamilton": [3.9, 4.9, 5.9]}
     found = study.difference("shared", "hamilton")
     assert found.mean == pytest.approx(0.1) and found.low == pytest.approx(0.1) and found.high == pytest.approx(0.1)
+
+
+def test_the_results_have_every_variant_and_the_papers_numbers(tmp_path, monkeypatch):
+    found = SeedStudy(TOY, tmp_path, seeds=2)
+    toy = bundled()["toy"]
+    found.__dict__["models"] = {v.name: [v.apply(load_checkpoint(toy)[0]) for _ in range(2)] for v in VARIANTS}
+    found.__dict__["utterances"] = synthetic_utterances(2)
+    monkeypatch.setattr(ablation, "_study", lambda _: found)
+    monkeypatch.setattr(ablation, "Setting", lambda trials: Setting(batch=2, length=16, trials=4))
+    study = Study(Options())
+    gains = ablation.ablation(study)
+    assert [row.quantity for row in gains.rows][:4] == [variant.name for variant in VARIANTS]
+    expected = gains.rows[0].ours - gains.rows[2].ours
+    assert gains.find("difference in dB", "shared - hamilton").ours == pytest.approx(expected)
+    seeds = ablation.seeds(study)
+    assert seeds.find("agreement in %", "top-1").paper == 3.83
+    assert seeds.find("shared and shared, another seed", "ks").ours == 0
+    assert all(row.ours is not None for row in seeds.rows)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from hamiltone.paper.result import Result, Row
 
-Judge = Callable[[Result], tuple[bool, str]]
-"""From a result to whether the claim held, and what was measured, in words."""
+Judge = Callable[[Result], tuple[bool | None, str]]
+"""From a result to whether the claim held (None: the interval allows both), and what was measured, in words."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def _judge(claim: Claim, result: Result | None) -> Verdict:
     if result is None or not any(row.ours is not None for row in result.rows):
         return Verdict(claim, "not tested", "", claim.item)
     held, measured = claim.judge(result)
-    return Verdict(claim, "held" if held else "did not hold", measured, f"{claim.item}{', quick' * result.quick}")
+    words = {True: "held", False: "did not hold", None: "undecided"}
+    return Verdict(claim, words[held], measured, f"{claim.item}{', quick' * result.quick}")
 
 
 def _shown(row: Row) -> str:
@@ -48,6 +49,23 @@ def _shown(row: Row) -> str:
 
 def _value(row: Row) -> float:
     return float("nan") if row.ours is None else row.ours
+
+
+def _above(row: Row, limit: float) -> bool | None:
+    """Whether a number lies above a limit; None where the limit lies within its interval."""
+    if row.low is not None and row.high is not None and row.low < limit < row.high:
+        return None
+    return _value(row) > limit
+
+
+def _below(row: Row, limit: float) -> bool | None:
+    above = _above(row, limit)
+    return None if above is None else not above
+
+
+def _all(*parts: bool | None) -> bool | None:
+    """False if one is, else None if one is."""
+    return False if False in parts else None if None in parts else True
 
 
 def _cost(result: Result) -> tuple[bool, str]:
@@ -72,49 +90,45 @@ def _subspace(result: Result) -> tuple[bool, str]:
     return worst < 1e-10, f"largest error {worst:.1e}"
 
 
-def _combination(result: Result) -> tuple[bool, str]:
-    ranks = [_value(row) for row in result.rows if row.quantity == "rank of the five scores"]
-    return max(ranks) == 4, f"the five scores have rank {max(ranks):.0f}"
-
-
 def _aggregate(result: Result) -> tuple[bool, str]:
     row = result.find("ratio", "shared to the sum")
     return 0.5 < _value(row) < 2, f"shared norm {row.show(row.ours)} of the sum of the four"
 
 
-def _coupled(result: Result) -> tuple[bool, str]:
+def _coupled(result: Result) -> tuple[bool | None, str]:
     after = result.find("after training", "mean of six")
     start = result.find("before, one set of weights", "mean of six")
     measured = f"{start.show(start.ours)} before, {_shown(after)} after"
-    return _value(after) > 0.4 and _value(after) - _value(start) > 0.2, measured
+    return _all(_above(after, 0.4), _above(after, _value(start) + 0.2)), measured
 
 
-def _disagree(result: Result) -> tuple[bool, str]:
+def _disagree(result: Result) -> tuple[bool | None, str]:
     row, chance = result.find("top-1", "agreement in %"), result.find("top-1", "chance in %")
     measured = f"{_shown(row)} % at a chance level of {chance.show(chance.ours)} %"
-    return _value(chance) < _value(row) < 10, measured
+    return _all(_above(row, _value(chance)), _below(row, 10)), measured
 
 
-def _coincide(result: Result) -> tuple[bool, str]:
+def _coincide(result: Result) -> tuple[bool | None, str]:
     ks, shape = result.find("outputs", "KS statistic"), result.find("outputs", "quantile correlation")
-    return _value(ks) < 0.05 and _value(shape) > 0.99, f"KS {_shown(ks)}, quantile correlation {_shown(shape)}"
+    measured = f"KS {_shown(ks)}, quantile correlation {_shown(shape)}"
+    return _all(_below(ks, 0.05), _above(shape, 0.99)), measured
 
 
-def _formulas(result: Result) -> tuple[bool, str]:
+def _formulas(result: Result) -> tuple[bool | None, str]:
     rows = [row for row in result.rows if row.quantity.startswith("formulas")]
-    return min(_value(row) for row in rows) > 0.7, " and ".join(_shown(row) for row in rows)
+    return _all(*(_above(row, 0.7) for row in rows)), " and ".join(_shown(row) for row in rows)
 
 
-def _beyond_mean(result: Result) -> tuple[bool, str]:
-    formulas = [_value(row) for row in result.rows if row.quantity.startswith("formulas")]
+def _beyond_mean(result: Result) -> tuple[bool | None, str]:
+    formulas = [row for row in result.rows if row.quantity.startswith("formulas")]
     controls = [row for row in result.rows if row.group == "control"]
-    held = all(formula > _value(control) for formula, control in zip(formulas, controls, strict=True))
-    return held, "plain mean: " + " and ".join(_shown(row) for row in controls)
+    parts = (_above(formula, _value(control)) for formula, control in zip(formulas, controls, strict=True))
+    return _all(*parts), "plain mean: " + " and ".join(_shown(row) for row in controls)
 
 
-def _independent(result: Result) -> tuple[bool, str]:
+def _independent(result: Result) -> tuple[bool | None, str]:
     row = result.find("correlation", "independently trained models")
-    return abs(_value(row)) < 0.1, _shown(row)
+    return _all(_below(row, 0.1), _above(row, -0.1)), _shown(row)
 
 
 def _no_difference(quantity: str) -> Judge:
@@ -131,7 +145,6 @@ CLAIMS = (
     Claim("MACs of Table 9", "equal in every printed digit", "table9", _macs),
     Claim("Shared attention is faster at every length", "speed-up above 1", "table9", _faster),
     Claim("Both scores lie in one interaction subspace; gradients aggregate", "error < 1e-10", "theorems", _subspace),
-    Claim("The shared score adds nothing to the four (our reading of “redundant”)", "rank 4", "theorems", _combination),
     Claim("The gradient of the shared score is of the order of the four together", "0.5 to 2", "table7", _aggregate),
     Claim(
         "Training couples the gradient norms of the components", "> 0.4 and 0.2 more than before", "table8", _coupled
@@ -139,7 +152,9 @@ CLAIMS = (
     Claim("Components hardly agree on where to look", "above chance, below 10 %", "table11", _disagree),
     Claim("Output distributions nearly coincide", "KS < 0.05, quantiles > 0.99", "figure3", _coincide),
     Claim("Both formulas give like outputs on the same q, k, v", "correlation > 0.7", "figure4", _formulas),
-    Claim("… and not only because both average the values", "above that of a plain mean", "figure4", _beyond_mean),
+    Claim(
+        "Control: … and not only because both average the values", "above that of a plain mean", "figure4", _beyond_mean
+    ),
     Claim("Independently trained models are uncorrelated", "below 0.1", "figure4", _independent),
     Claim(
         "Shared scores are as good as Hamilton scores",
