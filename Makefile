@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench tables clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -21,6 +21,10 @@ check: .venv/developing
 
 bench: .venv/installed
 	$(BIN)/python -m hamiltone.benchmark.page
+
+# The paper's tables and figures in full (about an hour); `hamiltone reproduce all --quick` takes minutes.
+tables: .venv/developing
+	$(BIN)/hamiltone reproduce all
 
 clean:
 	rm -rf .venv build dist demo

@@ -23,6 +23,19 @@ ALLOWED = {
     "training": {"nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors"},
     "evaluation": {"data", "inference", "models", "metrics", "errors"},
+    "analysis": {"algebra", "nn", "models", "errors"},
+    "paper": {
+        "analysis",
+        "benchmark",
+        "data",
+        "errors",
+        "evaluation",
+        "inference",
+        "metrics",
+        "models",
+        "nn",
+        "training",
+    },
 }
 
 

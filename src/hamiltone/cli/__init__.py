@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import bench, enhance, evaluate, presets, runs, score, train
+from hamiltone.cli import analyse, bench, enhance, evaluate, presets, reproduce, runs, score, train
 from hamiltone.errors import InputError
 
 app = typer.Typer(
@@ -17,10 +17,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(presets.presets)
+app.command()(reproduce.reproduce)
 app.command()(runs.runs)
 app.command()(score.score)
 app.command()(train.train)

@@ -20,6 +20,12 @@ def numbers(option: str, text: str) -> list[float]:
     return values
 
 
+def wide_console() -> Console:
+    """Standard output, and where that is no terminal, room enough for long names."""
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
+
+
 @contextmanager
 def spinner(message: str) -> Iterator[Callable[[str], None]]:
     """A spinner on standard error while something takes long; yields a function that changes its message."""

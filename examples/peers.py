@@ -1,0 +1,80 @@
+"""Enhance a folder with another denoiser, for `hamiltone evaluate --enhanced`.
+
+pip install noisereduce                  python examples/peers.py noisereduce NOISY OUT
+pip install --no-deps pyrnnoise          python examples/peers.py rnnoise NOISY OUT
+
+Each runs as its authors ship it: noisereduce with its default, non-stationary gating; RNNoise at 48 kHz with its
+built-in model. RNNoise answers 10 ms late; that known delay is taken back, nothing else is aligned.
+"""
+
+import argparse
+import ctypes
+import importlib.util
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from hamiltone.data.files import audio_files, decode
+
+RATE = 16_000
+FRAME = 480  # samples of RNNoise at 48 kHz
+
+
+def with_noisereduce() -> Callable[[np.ndarray], np.ndarray]:
+    """Spectral gating."""
+    import noisereduce
+
+    return lambda noisy: noisereduce.reduce_noise(y=noisy, sr=RATE)
+
+
+def with_rnnoise() -> Callable[[np.ndarray], np.ndarray]:
+    """The library that pyrnnoise ships, called directly: the package itself needs more than this."""
+    package = importlib.util.find_spec("pyrnnoise")
+    if package is None or not package.submodule_search_locations:
+        raise SystemExit("peers.py: pip install --no-deps pyrnnoise")
+    library = ctypes.CDLL(str(Path(package.submodule_search_locations[0]) / "librnnoise.so"))
+    library.rnnoise_create.restype = ctypes.c_void_p
+    library.rnnoise_create.argtypes = [ctypes.c_void_p]
+    library.rnnoise_process_frame.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    library.rnnoise_process_frame.restype = ctypes.c_float
+    library.rnnoise_destroy.argtypes = [ctypes.c_void_p]
+
+    def enhance(noisy: np.ndarray) -> np.ndarray:
+        wide = soxr.resample(noisy, RATE, 3 * RATE) * 32768
+        frames = np.pad(wide, (0, -len(wide) % FRAME + FRAME)).astype(np.float32).reshape(-1, FRAME)
+        state = library.rnnoise_create(None)
+        for frame in frames:
+            library.rnnoise_process_frame(state, frame.ctypes.data, frame.ctypes.data)
+        library.rnnoise_destroy(state)
+        return soxr.resample(frames.reshape(-1)[FRAME : FRAME + len(wide)] / 32768, 3 * RATE, RATE)[: len(noisy)]
+
+    return enhance
+
+
+def main() -> None:
+    """Enhance file by file and say how fast."""
+    peers = {"noisereduce": with_noisereduce, "rnnoise": with_rnnoise}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("peer", choices=peers)
+    for name in ("noisy", "out"):
+        parser.add_argument(name, type=Path)
+    options = parser.parse_args()
+    enhance = peers[options.peer]()
+    options.out.mkdir(parents=True, exist_ok=True)
+    spent, heard = 0.0, 0.0
+    for path in audio_files(options.noisy):
+        noisy = decode(path)
+        start = time.perf_counter()
+        enhanced = enhance(noisy)
+        spent, heard = spent + time.perf_counter() - start, heard + len(noisy) / RATE
+        padded = np.pad(enhanced, (0, len(noisy) - len(enhanced)))
+        soundfile.write(options.out / f"{path.stem}.wav", padded, RATE, subtype="FLOAT")
+    print(f"{options.peer}: {heard:.0f} s of audio in {spent:.1f} s, RTF {spent / heard:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""How alike are attention outputs: of two models, and of both formulas on one input? (Figures 3 and 4, Table 5)"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.statistics import Spread, pearson, spread
+from hamiltone.nn import HamiltonScore, ScoreRule, SharedScore
+
+LEVELS = 1000
+"""Quantiles that the quantile correlation compares."""
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Two models on the same utterances, and both formulas on the queries, keys and values of each.
+
+    `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values; `wasserstein_scaled` is
+    the distance in deviations of the first model's values. `correlation` pairs the outputs of the models, value by
+    value; `formulas` those of shared and Hamilton scores on what was captured in the first and in the second model.
+    `uniform` is a control: the shared formula there against a plain mean of the values, which has no scores at all.
+    """
+
+    ks: Spread
+    wasserstein: Spread
+    wasserstein_scaled: Spread
+    quantile_correlation: Spread
+    correlation: Spread
+    formulas: tuple[Spread, Spread]
+    uniform: tuple[Spread, Spread]
+
+
+def ks_statistic(a: ArrayLike, b: ArrayLike) -> float:
+    """The largest distance between the empirical distribution functions of two samples.
+
+    >>> ks_statistic([0.0, 1.0], [2.0, 3.0])
+    1.0
+    """
+    x, y = _sorted(a), _sorted(b)
+    every = np.concatenate([x, y])
+    below = np.searchsorted(x, every, "right") / len(x) - np.searchsorted(y, every, "right") / len(y)
+    return float(np.abs(below).max())
+
+
+def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
+    """The earth mover's distance W₁ between two samples: the area between their distribution functions.
+
+    >>> wasserstein([0.0, 1.0], [2.0, 3.0])
+    2.0
+    """
+    x, y = _sorted(a), _sorted(b)
+    every = np.sort(np.concatenate([x, y]))
+    below = np.searchsorted(x, every[:-1], "right") / len(x) - np.searchsorted(y, every[:-1], "right") / len(y)
+    return float(np.abs(below) @ np.diff(every))
+
+
+def quantiles(a: ArrayLike, levels: int = LEVELS) -> NDArray[np.float64]:
+    """The quantiles of a sample at the middles of `levels` equal shares."""
+    return np.quantile(np.asarray(a, np.float64).ravel(), (np.arange(levels) + 0.5) / levels)
+
+
+def quantile_correlation(a: ArrayLike, b: ArrayLike, levels: int = LEVELS) -> float:
+    """The correlation of the quantiles of two samples: one if they differ by location and scale alone."""
+    return pearson(quantiles(a, levels), quantiles(b, levels))
+
+
+def both_formulas(recording: Recording) -> tuple[Tensor, Tensor]:
+    """The outputs of the shared and of the Hamilton formula on the same queries, keys and values.
+
+    Shape:
+        returns: ``(B, H, N, 4, D)`` each
+    """
+    return _outputs(recording, SharedScore()), _outputs(recording, HamiltonScore())
+
+
+def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
+    """What all layers would give if every query attended to all keys alike, in one row."""
+    return _row(recording.v.mean(2, keepdim=True).expand_as(recording.q) for recording in layers.values())
+
+
+def _outputs(recording: Recording, rule: ScoreRule) -> Tensor:
+    return rule.attend(recording.q, recording.k, recording.v, mask=recording.mask, causal=recording.causal)
+
+
+def all_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
+    """The output values of all layers in one row."""
+    return _row(recording.outputs for recording in layers.values())
+
+
+def formula_outputs(layers: Mapping[str, Recording]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """`both_formulas` of all layers, in one row each."""
+    pairs = [both_formulas(recording) for recording in layers.values()]
+    return _row(shared for shared, _ in pairs), _row(hamilton for _, hamilton in pairs)
+
+
+@torch.no_grad()
+def study_similarity(first: nn.Module, second: nn.Module, inputs: Iterable[Tensor]) -> Similarity:
+    """Run two models of one architecture on inputs one by one and compare what their attentions give.
+
+    Shape:
+        inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer
+    """
+    rows: list[tuple[float, ...]] = []
+    for x in inputs:
+        ours, theirs = record(first, x), record(second, x)
+        a, b = all_outputs(ours), all_outputs(theirs)
+        distance = wasserstein(a, b)
+        scaled = distance / float(a.std(dtype=np.float64))
+        between = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
+        rows.append((*between, *_formula_correlations(ours), *_formula_correlations(theirs)))
+    ks, distances, scaled_distances, shapes, pairs, *rest = (spread(column) for column in zip(*rows, strict=True))
+    formulas, uniform = (rest[0], rest[2]), (rest[1], rest[3])
+    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform)
+
+
+def _formula_correlations(layers: Mapping[str, Recording]) -> tuple[float, float]:
+    """The shared formula with the Hamilton one, and with a plain mean of the values."""
+    shared, hamilton = formula_outputs(layers)
+    return pearson(shared, hamilton), pearson(shared, uniform_outputs(layers))
+
+
+def _row(tensors: Iterable[Tensor]) -> NDArray[np.float32]:
+    return np.concatenate([tensor.float().flatten().numpy() for tensor in tensors])
+
+
+def _sorted(a: ArrayLike) -> NDArray[np.float64]:
+    values = np.sort(np.asarray(a, np.float64).ravel())
+    if not len(values):
+        raise ValueError("expected a sample with at least one value")
+    return values

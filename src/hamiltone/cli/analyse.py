@@ -1,0 +1,216 @@
+"""``hamiltone analyse``: the paper's analyses on any model."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from hamiltone.cli.options import numbers, spinner, wide_console
+from hamiltone.errors import InputError
+
+if TYPE_CHECKING:
+    from hamiltone.analysis.statistics import Spread
+    from hamiltone.models import Enhancer
+    from hamiltone.paper.pair import Utterance
+
+app = typer.Typer(no_args_is_help=True, help="Look into the attention of a model.")
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Data = Annotated[Path | None, typer.Option(metavar="DIR", help="VoiceBank+DEMAND; default: synthetic speech.")]
+Utterances = Annotated[int, typer.Option(help="Utterances of two seconds to listen to.", min=2)]
+ModelFile = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundled model or checkpoint.")]
+
+
+@app.command()
+def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances = 16, as_json: Json = False) -> None:
+    """Whether the maps of the four components attend to the same positions (Eq. 20, Tables 4, 10 and 11).
+
+    The model must have Hamilton scores; by default it is that of the bundled pair.
+
+    Example: hamiltone analyse agreement --model runs/toy-hamilton/best.safetensors
+    """
+    from hamiltone.analysis.agreement import study_agreement
+
+    with spinner("listening"):
+        chosen = _model(model, "hamilton")
+        tops = study_agreement(chosen, [one.noisy for one in _speech(data, utterances)])
+    if as_json:
+        typer.echo(json.dumps([asdict(top) | {"ratio": top.ratio} for top in tops], indent=2))
+        return
+    for top in tops:
+        rows: list[tuple[str, Spread]] = [(f"components {pair}", rate) for pair, rate in top.pairs.items()]
+        rows += [(f"{head.layer}, head {head.head}", head.rate) for head in top.heads]
+        rows += [("overall", top.overall)]
+        caption = f"chance {100 * top.chance:.2f} %, overall {top.ratio:.2f} times that"
+        _print_spreads(f"top-{top.count} agreement in %", rows, scale=100, caption=caption)
+
+
+@app.command()
+def similarity(
+    first: ModelFile = None,
+    second: ModelFile = None,
+    data: Data = None,
+    utterances: Utterances = 16,
+    as_json: Json = False,
+) -> None:
+    """How alike the attention outputs of two models are, and of both formulas on the same q, k, v (Figures 3 and 4).
+
+    By default the models are the bundled pair.
+
+    Example: hamiltone analyse similarity --first toy --second toy-hamilton
+    """
+    from hamiltone.analysis.similarity import study_similarity
+
+    with spinner("listening"):
+        models = _model(first, "shared"), _model(second, "hamilton")
+        found = study_similarity(*models, [one.noisy for one in _speech(data, utterances)])
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    rows = [
+        ("KS statistic", found.ks),
+        ("Wasserstein distance", found.wasserstein),
+        ("Wasserstein distance in deviations", found.wasserstein_scaled),
+        ("quantile correlation", found.quantile_correlation),
+        ("correlation, value by value", found.correlation),
+        ("both formulas, first model", found.formulas[0]),
+        ("both formulas, second model", found.formulas[1]),
+        ("shared formula and plain mean, first model", found.uniform[0]),
+        ("shared formula and plain mean, second model", found.uniform[1]),
+    ]
+    _print_spreads("attention outputs", rows, digits=4)
+
+
+@app.command()
+def gradients(
+    model: ModelFile = None,
+    trials: Annotated[int, typer.Option(help="Random inputs.", min=3)] = 100,
+    dim: Annotated[int, typer.Option(help="Quaternions, at initialisation.", min=1)] = 16,
+    heads: Annotated[int, typer.Option(help="Heads, at initialisation.", min=1)] = 4,
+    as_json: Json = False,
+) -> None:
+    """Norms of dL/dS at initialisation, and how they correlate before and after training (Tables 6 to 8).
+
+    The model must have Hamilton scores; by default it is that of the bundled pair.
+
+    Example: hamiltone analyse gradients --trials 20
+    """
+    from hamiltone.analysis.gradients import Setting, correlation_after, correlation_at_start, study_norms
+
+    if dim % heads:
+        raise InputError(f"--heads must divide --dim, got {heads} heads for {dim} quaternions")
+    setting = Setting(trials=trials, dim=dim, heads=heads)
+    with spinner("differentiating"):
+        norms = study_norms(setting)
+        matrices = {
+            "before training": correlation_at_start(setting),
+            "before training, one set of weights": correlation_at_start(setting, same_weights=True),
+            **{f"after: {layer}": one for layer, one in correlation_after(_model(model, "hamilton"), setting).items()},
+        }
+    if as_json:
+        content = {"norms": asdict(norms), "correlations": {name: asdict(one) for name, one in matrices.items()}}
+        typer.echo(json.dumps(content, indent=2))
+        return
+    rows = [("shared", norms.shared), *((f"Hamilton {a}", one) for a, one in enumerate(norms.hamilton))]
+    _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {norms.ratio_to_sum:.2f}")
+    for name, one in matrices.items():
+        cells = [[f"{r:.2f} ± {e:.2f}" for r, e in zip(*pair, strict=True)] for pair in zip(one.matrix, one.errors)]  # noqa: B905
+        _print(f"{name}: mean {one.off_diagonal:.2f}", ("", *"0123"), [[str(a), *line] for a, line in enumerate(cells)])
+
+
+@app.command()
+def subspace(
+    d_in: Annotated[int, typer.Option(help="Input quaternions; at least 5.", min=5)] = 16,
+    d_h: Annotated[int, typer.Option(help="Quaternions of a head.", min=1)] = 4,
+    as_json: Json = False,
+) -> None:
+    """Check Theorem C.1, Corollary C.2 and Theorem C.3 in float64.
+
+    Example: hamiltone analyse subspace --d-in 32
+    """
+    from hamiltone.analysis.subspace import check_gradients, check_subspace
+
+    found = {**asdict(check_subspace(d_in, d_h)), **asdict(check_gradients(d_h=d_h))}
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+        return
+    _print("Appendix C", ("", "value"), [[name.replace("_", " "), f"{value:.3g}"] for name, value in found.items()])
+
+
+@app.command()
+def cost(
+    lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
+    as_json: Json = False,
+) -> None:
+    """Multiplications, softmaxes, multiply-accumulates and parameters (Tables 1, 2, 9 and 12).
+
+    Example: hamiltone analyse cost --lengths 1000
+    """
+    from hamiltone.analysis.cost import RULES, layer_costs, model_costs, score_cost
+    from hamiltone.models import PRESETS
+
+    scores = [score_cost(rule, name) for name, rule in RULES.items()]
+    layers = layer_costs([int(length) for length in numbers("--lengths", lengths)])
+    models = model_costs(list(PRESETS))
+    if as_json:
+        content = {
+            "scores": [asdict(row) for row in scores],
+            "layers": [asdict(row) for row in layers],
+            "models": [asdict(row) for row in models],
+        }
+        typer.echo(json.dumps(content, indent=2))
+        return
+    _print(
+        "a score",
+        ("attention", "products", "softmaxes"),
+        [[r.attention, r.multiplications, r.softmaxes] for r in scores],
+    )
+    _print(
+        "a layer of 64 quaternions",
+        ("T", "attention", "MACs"),
+        [[r.length, r.attention, f"{r.macs:,}"] for r in layers],
+    )
+    sizes = [[r.preset, r.attention, f"{r.parameters:,}", f"{r.macs_per_second / 1e9:.2f}"] for r in models]
+    _print("a model", ("preset", "attention", "parameters", "GMAC/s"), sizes)
+
+
+def _model(name: str | None, attention: str) -> "Enhancer":
+    """A bundled model or a checkpoint, not folded; by default one of the bundled pair."""
+    from hamiltone.models import bundled, load_checkpoint
+    from hamiltone.paper.pair import find_pair
+
+    if name is None:
+        pair = find_pair()
+        return pair.shared if attention == "shared" else pair.hamilton
+    model, header = load_checkpoint(bundled().get(name, Path(name)))
+    if attention == "hamilton" and header.config.attention != "hamilton":
+        raise InputError(f"{name} has {header.config.attention} scores; this looks at Hamilton scores")
+    return model
+
+
+def _speech(data: Path | None, count: int) -> "list[Utterance]":
+    from hamiltone.paper.pair import recorded_utterances, synthetic_utterances
+
+    return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
+
+
+def _print_spreads(
+    title: str, rows: "list[tuple[str, Spread]]", *, scale: float = 1.0, digits: int = 2, caption: str = ""
+) -> None:
+    cells = [
+        [name, *(f"{scale * value:.{digits}f}" for value in (one.mean, one.deviation, one.low, one.high))]
+        for name, one in rows
+    ]
+    _print(title, ("", "mean", "deviation", "95 % from", "to"), cells, caption)
+
+
+def _print(title: str, headings: tuple[str, ...], rows: list[list[Any]], caption: str = "") -> None:
+    table = Table(title=title, caption=caption or None, title_justify="left", caption_justify="left")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    wide_console().print(table)

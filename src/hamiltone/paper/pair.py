@@ -1,0 +1,73 @@
+"""What the analyses look at: a model with shared and one with Hamilton scores, and speech to run them on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from hamiltone.data.datasets import SyntheticSpeech
+from hamiltone.data.files import decode
+from hamiltone.data.mixing import PLAIN
+from hamiltone.data.pairs import FOLDERS, scan_folders
+from hamiltone.data.signals import SAMPLE_RATE
+from hamiltone.errors import InputError
+from hamiltone.models import Enhancer, bundled, load_checkpoint
+
+PAIRS = ("compact", "toy")
+"""Bundled models, each with a twin of the name ``-hamilton`` that was trained alike; the first that is there."""
+
+TEST_SEED = 2**31 - 2
+"""Of the synthetic speech; training holds out another."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models that differ in their score rule alone."""
+
+    name: str
+    shared: Enhancer
+    hamilton: Enhancer
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """Noisy and clean speech ``(1, L)``."""
+
+    name: str
+    noisy: Tensor
+    clean: Tensor
+
+
+def find_pair(name: str | None = None) -> Pair:
+    """A bundled pair by name; by default the best that there is."""
+    there = bundled()
+    whole = [one for one in PAIRS if one in there and f"{one}-hamilton" in there]
+    chosen = name or (whole[0] if whole else None)
+    if chosen not in whole or chosen is None:
+        raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(whole) or 'none'}")
+    models = (load_checkpoint(there[one])[0] for one in (chosen, f"{chosen}-hamilton"))
+    return Pair(chosen, *models)
+
+
+def synthetic_utterances(count: int, seconds: float = 2.0) -> list[Utterance]:
+    """Made-up speech in made-up noise, always the same."""
+    dataset = SyntheticSpeech(round(seconds * SAMPLE_RATE), length=count, seed=TEST_SEED, variety=PLAIN)
+    samples = (dataset[0, number] for number in range(count))
+    return [Utterance(f"synthetic-{n}", noisy[None], clean[None]) for n, (noisy, clean) in enumerate(samples)]
+
+
+def recorded_utterances(root: Path, count: int, seconds: float = 2.0) -> list[Utterance]:
+    """The beginnings of test recordings of VoiceBank+DEMAND, evenly chosen from those that are long enough."""
+    clean, noisy = (root / folder for folder in FOLDERS["test"])
+    if not clean.is_dir() or not noisy.is_dir():
+        raise InputError(f"{root}: expected the folders {' and '.join(FOLDERS['test'])}")
+    length = round(seconds * SAMPLE_RATE)
+    pairs = [pair for pair in scan_folders(clean, noisy).pairs if pair.frames >= length]
+    if len(pairs) < count:
+        raise InputError(f"{root}: only {len(pairs)} test recordings last {seconds:g} s, expected {count}")
+    chosen = [pairs[number * len(pairs) // count] for number in range(count)]
+    return [
+        Utterance(pair.name, *(torch.from_numpy(decode(path)[:length])[None] for path in (pair.noisy, pair.clean)))
+        for pair in chosen
+    ]
