@@ -2,11 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tasks import small_recipe
 
 from hamiltone.errors import InputError
 from hamiltone.training.run import RunFolder
 from hamiltone.training.summary import markdown, summarise_runs
+from tasks import small_recipe
 
 
 def make_run(path: Path, sisdr: float, *overrides: str) -> Path:

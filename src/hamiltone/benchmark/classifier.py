@@ -25,6 +25,10 @@ CONFIGS: dict[str, dict[Attention, VisionConfig | TextConfig]] = {
 }
 
 
+KINDS = ("inference", "unfolded", "training")
+"""Inference, folded and as trained, and a training step."""
+
+
 @dataclass(frozen=True)
 class ClassifierRow:
     """One line of the benchmark: median time of a batch with its 10th and 90th percentile, and its ratio to shared."""
@@ -44,11 +48,12 @@ def bench_classifier(
     batch: int,
     *,
     words: int = 32,
+    kinds: Sequence[str] = KINDS,
     seconds: float = 20.0,
     rounds: tuple[int, int] = (3, 200),
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ClassifierRow]:
-    """Yield the rows of inference, folded and as trained, and of a training step, each interleaved over attentions.
+    """Yield the rows of the `kinds` of work, each interleaved over attentions.
 
     Speed does not depend on weights, so they are random. A batch of text has sentences of `words` words.
     """
@@ -59,12 +64,13 @@ def bench_classifier(
     models = {attention: build(config) for attention, config in configs.items()}
     inputs = torch.rand(batch, 3, 32, 32) if name == "cifar100" else torch.randint(2, 15_000, (batch, words))
     labels = torch.zeros(batch, dtype=torch.long)
-    kinds: dict[str, dict[Attention, Callable[[], object]]] = {
+    work: dict[str, dict[Attention, Callable[[], object]]] = {
         "inference": {key: partial(_infer, fold(model), inputs) for key, model in models.items()},
         "unfolded": {key: partial(_infer, _evaluated(config), inputs) for key, config in configs.items()},
         "training": {key: partial(_train, model, inputs, labels) for key, model in models.items()},
     }
-    for what, methods in kinds.items():
+    for what in kinds:
+        methods = work[what]
         times = interleaved(methods, seconds=seconds, rounds=rounds, tick=partial(tick, f"{name}: {what}"))
         yield from _rows(name, what, batch, times)
 

@@ -1,4 +1,4 @@
-"""Tables 13 to 15, and the diagrams: what cannot be run here keeps its rows."""
+"""Table 14 and the diagrams: what cannot be run here keeps its rows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,27 +8,13 @@ from hamiltone.paper.result import Result, Row, row
 from hamiltone.paper.study import Study
 
 
-def table13(study: Study) -> Result:
-    """CIFAR-100."""
-    why = "There is no vision model here yet."
-    command = "hamiltone train recipes/cifar100.toml data.root=CIFAR100"
-    return Result("table13", "CIFAR-100", _rows("table13"), "not reproduced", why, command, wide=True)
-
-
 def table14(study: Study) -> Result:
     """Gradient correlation on CIFAR-100."""
-    why = "There is no vision model here yet; Table 8 has the same analysis for speech."
+    why = "It needs an image classifier trained with Hamilton scores; Table 8 has the same analysis for speech."
     command = "hamiltone analyse gradients --model runs/cifar100/best.safetensors"
     return Result(
         "table14", "Correlation of gradient norms, CIFAR-100", _rows("table14"), "not reproduced", why, command
     )
-
-
-def table15(study: Study) -> Result:
-    """SST-2."""
-    why = "There is no text model here yet."
-    command = "hamiltone train recipes/sst2.toml data.root=SST2"
-    return Result("table15", "SST-2", _rows("table15"), "not reproduced", why, command, wide=True)
 
 
 def figure1(study: Study) -> Result:

@@ -6,7 +6,15 @@ from dataclasses import asdict, replace
 
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.errors import InputError
-from hamiltone.paper import ablation, attention_tables, cost_tables, elsewhere, figures, speech_tables
+from hamiltone.paper import (
+    ablation,
+    attention_tables,
+    classifier_tables,
+    cost_tables,
+    elsewhere,
+    figures,
+    speech_tables,
+)
 from hamiltone.paper.result import Result, write_result
 from hamiltone.paper.study import Options, Study
 
@@ -23,9 +31,9 @@ ITEMS: dict[str, Callable[[Study], Result]] = {
     "table10": attention_tables.table10,
     "table11": attention_tables.table11,
     "table12": cost_tables.table12,
-    "table13": elsewhere.table13,
+    "table13": classifier_tables.table13,
     "table14": elsewhere.table14,
-    "table15": elsewhere.table15,
+    "table15": classifier_tables.table15,
     "figure1": elsewhere.figure1,
     "figure2": figures.figure2,
     "figure3": figures.figure3,

@@ -1,0 +1,81 @@
+"""Tables 13 and 15: images and text. Accuracies come from ``hamiltone score --json``, speed is measured here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hamiltone.benchmark.classifier import bench_classifier
+from hamiltone.errors import InputError
+from hamiltone.paper.reference import reference
+from hamiltone.paper.result import Result, Row, Status, row
+from hamiltone.paper.study import Study
+
+_BATCH = {"cifar100": 128, "sst2": 128}
+_QUICK_BATCH = {"cifar100": 8, "sst2": 32}
+_NAMES = {"qtn": "local"}
+"""What the paper's row is called in a configuration, where the names differ."""
+
+
+def table13(study: Study) -> Result:
+    """CIFAR-100: accuracies of a reduced training if there are any, and how fast a training step is."""
+    scores = _scores(study, "cifar100")
+    step = _milliseconds("cifar100", "training", study)
+    rows = []
+    for group, numbers in reference()["table13"].items():
+        rows += [_accuracy(group, numbers["accuracy"], scores), row(group, "minutes", numbers["minutes"])]
+        speedup = step["hamilton"] / step[_NAMES.get(group, group)]
+        rows.append(row(group, "speedup", numbers.get("speedup"), speedup, note="of a training step, on this machine"))
+    why = "The full recipe takes days on two cores; the paper's 100 epochs ran on a GPU." + _reduced(scores)
+    command = "hamiltone train recipes/cifar100.toml && hamiltone score --json > results/score-cifar100.json"
+    return Result("table13", "CIFAR-100", tuple(rows), "in part", why, command)
+
+
+def table15(study: Study) -> Result:
+    """SST-2: accuracy on dev over the seeds, and the latency of a batch."""
+    scores = _scores(study, "sst2")
+    latency = _milliseconds("sst2", "inference", study)
+    rows = []
+    for group, numbers in reference()["table15"].items():
+        rows.append(_accuracy(group, numbers["accuracy"], scores))
+        rows.append(row(group, "latency", numbers["latency"], latency[group], note="another machine, another batch"))
+    printed = reference()["table15"]
+    theirs = printed["hamilton"]["latency"].value / printed["shared"]["latency"].value
+    rows.append(Row("hamilton / shared", "latency", theirs, latency["hamilton"] / latency["shared"]))
+    status: Status = "reproduced" if scores else "in part"
+    why = f"Latency is of a batch of {_batch('sst2', study)} sentences of 32 words, folded, both attentions fused."
+    command = "hamiltone train recipes/sst2.toml && hamiltone score --json > results/score-sst2.json"
+    data = "SST-2 as GLUE splits it, dev" if scores else ""
+    return Result("table15", "SST-2", tuple(rows), status, why, command, data)
+
+
+def _scores(study: Study, name: str) -> dict[str, Any]:
+    """What ``hamiltone score --json`` said, by attention; nothing if the file is not there."""
+    path = Path(study.options.results) / f"score-{name}.json"
+    if not path.exists():
+        return {}
+    try:
+        return {mean["attention"]: mean for mean in json.loads(path.read_text("utf-8"))["means"]}
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise InputError(f"{path} was not written by hamiltone score --json") from None
+
+
+def _accuracy(group: str, printed: Any, scores: dict[str, Any]) -> Row:
+    mean = scores.get(_NAMES.get(group, group))
+    if mean is None:
+        return row(group, "accuracy", printed)
+    deviation = "" if mean["deviation"] is None else f"± {mean['deviation']:.2f} "
+    return row(group, "accuracy", printed, mean["mean"], note=f"{deviation}over {mean['runs']} seeds")
+
+
+def _milliseconds(name: str, what: str, study: Study) -> dict[str, float]:
+    """Median time of a batch by attention."""
+    rows = bench_classifier(name, _batch(name, study), seconds=2.0 if study.quick else 20.0, kinds=(what,))
+    return {one.attention: one.ms for one in rows}
+
+
+def _batch(name: str, study: Study) -> int:
+    return (_QUICK_BATCH if study.quick else _BATCH)[name]
+
+
+def _reduced(scores: dict[str, Any]) -> str:
+    return " Accuracies are of a reduced training, the same for every attention." if scores else ""
