@@ -1,8 +1,9 @@
-"""From results to pages: docs/RESULTS.md, and the table of verdicts in docs/findings.md."""
+"""From results to pages: docs/RESULTS.md, the verdicts in docs/findings.md and the tables of docs/compact.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from hamiltone.paper.card import fill_card
 from hamiltone.paper.claims import verdicts
 from hamiltone.paper.registry import ITEMS
 from hamiltone.paper.result import Result, Row, read_results
@@ -20,19 +21,22 @@ comes to is in [findings.md](findings.md).
 
 
 def write_pages(results: Path, docs: Path) -> list[Path]:
-    """Write RESULTS.md, and the verdicts into findings.md if it is there; returns what was written."""
+    """Write RESULTS.md, and what is generated of findings.md and compact.md if they are there; returns the pages."""
     found = list(read_results(results, list(ITEMS)))
     docs.mkdir(parents=True, exist_ok=True)
     page = docs / "RESULTS.md"
     page.write_text(results_page(found), "utf-8")
-    findings = docs / "findings.md"
+    pages, card, findings = [page], docs / "compact.md", docs / "findings.md"
+    if card.exists():
+        card.write_text(fill_card(card.read_text("utf-8"), results), "utf-8")
+        pages.append(card)
     if not findings.exists():
-        return [page]
+        return pages
     before, rest = findings.read_text("utf-8").split(START)
     after = rest.split(END)[1]
     table = verdict_table({result.name: result for result in found})
     findings.write_text(f"{before}{START}\n{table}{END}{after}", "utf-8")
-    return [page, findings]
+    return [*pages, findings]
 
 
 def results_page(results: Sequence[Result]) -> str:
