@@ -40,8 +40,8 @@ def attention_maps(shared: Tensor, hamilton: Tensor, path: Path) -> None:
     panels = zip(titles, (shared[0], *hamilton), strict=True)
     for axis, (title, weights) in zip(axes.flat, panels, strict=True):
         # Each panel has its own scale, cut where a few sharp columns would hide the rest.
-        limit = float(np.quantile(weights.numpy(), 0.99))
-        axis.imshow(weights.numpy(), cmap="gray_r", vmin=0.0, vmax=limit, aspect="auto", origin="lower")
+        low, high = np.quantile(weights.numpy(), (0.01, 0.99))
+        axis.imshow(weights.numpy(), cmap="gray_r", vmin=low, vmax=high, aspect="auto", origin="lower")
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("key")
     axes.flat[0].set_ylabel("query")
