@@ -9,7 +9,6 @@ demo: .venv/installed
 	mkdir -p demo
 	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav
 	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav.'
-	@echo 'An honest word: the bundled model is a toy, trained for two minutes on synthetic speech; a trained one comes next.'
 
 test: .venv/developing
 	$(BIN)/python -m pytest

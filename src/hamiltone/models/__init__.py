@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _WEIGHTS = Path(__file__).parent.parent / "weights"
-DEFAULT = "toy"
+DEFAULT = "compact"
 
 
 def bundled() -> dict[str, Path]:

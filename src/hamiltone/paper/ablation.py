@@ -26,7 +26,7 @@ from hamiltone.paper.reference import reference
 from hamiltone.paper.result import Result, Row, row
 from hamiltone.paper.study import Study
 
-SEEDS = 5
+SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ VARIANTS = (
 def train_variant(variant: Variant, seed: int, recipe: Path, folder: Path) -> Path:
     """Train by a recipe, or go on, or find it done; returns the checkpoint of the best model."""
     try:
-        from hamiltone.training import SpeechTask, load_recipe, train
+        from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe, train
         from hamiltone.training.launch import make_fabric, tune_cpu
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
@@ -64,6 +64,8 @@ def train_variant(variant: Variant, seed: int, recipe: Path, folder: Path) -> Pa
             return variant.apply(super().build())
 
     plan = load_recipe(recipe, [f"seed={seed}", f"run.folder={str(folder)!r}", "run.accelerator='cpu'"])
+    if not isinstance(plan, SpeechRecipe):
+        raise InputError(f"{recipe} is no recipe of a speech model")
     tune_cpu()
     outcome = train(VariantTask(plan), plan, make_fabric(plan.run))
     if outcome.stopped:
@@ -139,7 +141,7 @@ def _study(study: Study) -> SeedStudy | None:
 
 _COMMAND = "hamiltone reproduce ablation seeds"
 _NOT_RUN = (
-    "Trains twenty toy models (about 35 minutes on two cores) by recipes/toy.toml: run it without --quick, in a clone."
+    "Trains twelve toy models (about half an hour on two cores) by recipes/toy.toml: run it without --quick, in a clone."
 )
 
 
