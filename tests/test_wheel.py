@@ -51,3 +51,12 @@ def test_the_console_script_runs(environment):
 def test_the_installed_attention_runs(environment):
     code = "import torch, hamiltone; print(*hamiltone.SharedScoreAttention(8, 2)(torch.ones(1, 3, 4, 8)).shape)"
     assert _run(environment, "python", "-c", code) == "1 3 4 8"
+
+
+def test_the_installed_package_carries_its_models_and_enhances_with_the_default_one(environment):
+    code = (
+        "import numpy, hamiltone, hamiltone.models as models; "
+        "[models.load_checkpoint(path) for path in models.bundled().values()]; "
+        "print(*models.bundled(), hamiltone.enhance(numpy.zeros(1600, numpy.float32), 16000).shape)"
+    )
+    assert _run(environment, "python", "-c", code) == "compact toy toy-hamilton (1600,)"

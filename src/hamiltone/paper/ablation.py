@@ -45,7 +45,6 @@ class Variant:
 
 VARIANTS = (
     Variant("shared", SharedScore(), 2),
-    Variant("shared-4-heads", SharedScore(), 4),
     Variant("hamilton", HamiltonScore(), 2),
     Variant("head-is-component", ComponentScore(), 1),
 )
@@ -141,7 +140,7 @@ def _study(study: Study) -> SeedStudy | None:
 
 _COMMAND = "hamiltone reproduce ablation seeds"
 _NOT_RUN = (
-    "Trains twelve toy models (about half an hour on two cores) by recipes/toy.toml: run it without --quick, in a clone."
+    "Trains nine toy models (about 25 minutes on two cores) by recipes/toy.toml: run it without --quick, in a clone."
 )
 
 
@@ -151,7 +150,7 @@ def ablation(study: Study) -> Result:
     if seeds is None:
         return Result("ablation", title, (), "not reproduced", _NOT_RUN, _COMMAND)
     rows = [row("gain in SI-SDR, dB", name, None, spread(gains)) for name, gains in seeds.gains.items()]
-    for other in ("hamilton", "head-is-component", "shared-4-heads"):
+    for other in ("hamilton", "head-is-component"):
         rows.append(row("difference in dB", f"shared - {other}", None, seeds.difference("shared", other)))
     why = f"Toy models by {study.options.recipe.name}; intervals are over {seeds.seeds} seeds of training."
     data = f"{seeds.count} utterances of 2 s of synthetic speech"
