@@ -13,7 +13,7 @@ def run(folder, *arguments: str):
 
 
 def test_a_table_is_printed_kept_and_put_on_the_page(tmp_path):
-    result = run(tmp_path, "table1", "table15", "--quick")
+    result = run(tmp_path, "table1", "table14", "--quick")
     assert result.exit_code == 0 and "Cost of a score" in result.stdout and "not reproduced" in result.stdout
     kept = json.loads((tmp_path / "results" / "table1.quick.json").read_text())
     assert kept["made"]["quick"] and kept["rows"][0]["ours"] == 4
