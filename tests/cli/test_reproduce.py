@@ -18,7 +18,7 @@ def test_a_table_is_printed_kept_and_put_on_the_page(tmp_path):
     kept = json.loads((tmp_path / "results" / "table1.quick.json").read_text())
     assert kept["made"]["quick"] and kept["rows"][0]["ours"] == 4
     page = (tmp_path / "docs" / "RESULTS.md").read_text()
-    assert "Table 1: Cost of a score" in page and "81.12" in page
+    assert "Table 1: Cost of a score" in page and "0.517" in page
 
 
 def test_pages_are_written_from_what_is_kept(tmp_path):
