@@ -42,7 +42,7 @@ def band_energy(signal: np.ndarray, rate: int, low: float, high: float) -> float
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("hop", [100, 256])
 def test_windows_start_on_samples_and_frames_of_the_model(rate: int, hop: int) -> None:
-    for seconds in (16.7, 20, 25, 600):
+    for seconds in (25.1, 31, 600):
         windows = plan_windows(int(seconds * rate), sample_rate=rate, model_rate=16_000, hop=hop, seconds=10)
         assert windows.stride * 16_000 % (rate * hop) == 0
         assert windows.stride + windows.overlap <= 10 * rate

@@ -52,7 +52,7 @@ def enhance(
     """Take the noise out of recordings of speech.
 
     The model looks at ten seconds as a whole, at longer recordings in windows
-    of six seconds, at what comes before and what comes after: it works on
+    of four seconds, at what comes before and what comes after: it works on
     recordings, not on live sound.
 
     Sample rate, channels, length, level and encoding are kept. Media that

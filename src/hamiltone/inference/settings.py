@@ -9,7 +9,7 @@ from hamiltone.models.enhancer import Enhancer
 Model = Enhancer | str | Path | None
 """An enhancer, the name or file of one, or None for the bundled one."""
 
-WINDOW_SECONDS = 6.0
+WINDOW_SECONDS = 4.0
 
 
 @dataclass(frozen=True)

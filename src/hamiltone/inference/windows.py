@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Read = Callable[[int], NDArray[Any]]
 """Returns the next n frames ``(n, C)`` of a recording, fewer only at its end."""
 
-WHOLE = 5 / 3
+WHOLE = 2.5
 """How much longer than a window a recording may be before it is divided."""
 
 
@@ -32,7 +32,7 @@ class Windows:
 def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, seconds: float) -> Windows:
     """Divide a recording into the fewest windows of at most about `seconds`, all of nearly the same length.
 
-    One that is up to two thirds longer than a window stays whole. Windows start where a sample of the model's rate and
+    One that is up to 2.5 times as long as a window stays whole. Windows start where a sample of the model's rate and
     a frame of its STFT fall exactly on a sample of the recording, so every window is seen through the same grid as the
     whole would be. These places come once per hop at common rates, once in one or two seconds at odd ones such as
     44101 Hz, which may lengthen a short window. The overlap is a tenth of the longest window.
