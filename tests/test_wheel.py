@@ -57,6 +57,6 @@ def test_the_installed_package_carries_its_models_and_enhances_with_the_default_
     code = (
         "import numpy, hamiltone, hamiltone.models as models; "
         "[models.load_checkpoint(path) for path in models.bundled().values()]; "
-        "print(*models.bundled(), hamiltone.enhance(numpy.zeros(1600, numpy.float32), 16000).shape)"
+        "print(*sorted(models.bundled()), hamiltone.enhance(numpy.zeros(1600, numpy.float32), 16000).shape)"
     )
     assert _run(environment, "python", "-c", code) == "compact toy toy-hamilton (1600,)"
