@@ -12,6 +12,7 @@ from hamiltone.paper.study import Study
 
 _BATCH = {"cifar100": 128, "sst2": 128}
 _QUICK_BATCH = {"cifar100": 8, "sst2": 32}
+_SEEDS = 3  # of the paper
 _NAMES = {"qtn": "local"}
 """What the paper's row is called in a configuration, where the names differ."""
 
@@ -41,7 +42,8 @@ def table15(study: Study) -> Result:
     printed = reference()["table15"]
     theirs = printed["hamilton"]["latency"].value / printed["shared"]["latency"].value
     rows.append(Row("hamilton / shared", "latency", theirs, latency["hamilton"] / latency["shared"]))
-    status: Status = "reproduced" if scores else "in part"
+    whole = bool(scores) and all(mean["runs"] >= _SEEDS for mean in scores.values())
+    status: Status = "reproduced" if whole else "in part"
     why = f"Latency is of a batch of {_batch('sst2', study)} sentences of 32 words, folded, both attentions fused."
     command = "hamiltone train recipes/sst2.toml && hamiltone score --json > results/score-sst2.json"
     data = "SST-2 as GLUE splits it, dev" if scores else ""
