@@ -1,10 +1,14 @@
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
+from corpora import coloured_images, reviews
 from hamiltone.cli import app
+from hamiltone.data.text import PADDING, UNKNOWN
 from hamiltone.errors import InputError
+from hamiltone.models import Header, TextConfig, VisionConfig, build, save_checkpoint
 
 
 def run(*arguments: str):
@@ -32,6 +36,36 @@ def test_gradients_as_json():
     found = run("gradients", "--trials", "3", "--dim", "4", "--heads", "2")
     assert found["norms"]["setting"]["trials"] == 3 and len(found["norms"]["hamilton"]) == 4
     assert "before training" in found["correlations"]
+
+
+def save_pair(folder, config, **header) -> list[str]:
+    """Checkpoints of a classifier with shared and with Hamilton scores, as the analyses want them."""
+    for rule in ("shared", "hamilton"):
+        one = replace(config, attention=rule)
+        save_checkpoint(folder / rule, build(one), Header(one, **header))
+    return ["--first", str(folder / "shared"), "--second", str(folder / "hamilton")]
+
+
+def test_classifiers_of_images(tmp_path):
+    config = VisionConfig(channels=(2, 4), blocks=1, heads=2, layers=1, feed_forward=4, classes=3, size=8)
+    pair = save_pair(tmp_path, config, classes=("red", "green", "blue"))
+    data = ["--data", str(coloured_images(tmp_path / "images.npz")), "--utterances", "3"]
+    assert run("similarity", *pair, *data)["ks"]["groups"] == 3
+    assert run("agreement", "--model", pair[-1], *data)[1]["chance"] == pytest.approx(5 / 16)
+    found = run("gradients", "--model", pair[-1], "--dim", "4", "--heads", "2", "--length", "16", "--trials", "3")
+    assert [name for name in found["correlations"] if name.startswith("after")] == ["after: blocks.0.attention"]
+
+
+def test_classifiers_of_text(tmp_path):
+    config = TextConfig(dim=4, heads=2, layers=1, feed_forward=8, vocabulary=3)
+    pair = save_pair(tmp_path, config, classes=("negative", "positive"), words=(PADDING, UNKNOWN, "film"))
+    data = ["--data", str(reviews(tmp_path / "reviews")), "--utterances", "3"]
+    assert run("similarity", *pair, *data)["quantile_correlation"]["groups"] == 3
+    assert len(run("agreement", "--model", pair[-1], *data)) == 2
+    with pytest.raises(InputError, match="a classifier needs --data"):
+        run("similarity", *pair)
+    with pytest.raises(InputError, match="differ in more than their scores"):
+        run("similarity", *pair[:2], *data)
 
 
 def test_a_model_with_shared_scores_has_no_maps_to_compare():

@@ -1,7 +1,7 @@
 """``hamiltone analyse``: the paper's analyses on any model."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +12,19 @@ from hamiltone.cli.options import numbers, spinner, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from hamiltone.analysis.statistics import Spread
-    from hamiltone.models import Enhancer
-    from hamiltone.paper.pair import Utterance
+    from hamiltone.models import Header
 
 app = typer.Typer(no_args_is_help=True, help="Look into the attention of a model.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Data = Annotated[Path | None, typer.Option(metavar="DIR", help="VoiceBank+DEMAND; default: synthetic speech.")]
-Utterances = Annotated[int, typer.Option(help="Utterances of two seconds to listen to.", min=2)]
+Data = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="VoiceBank+DEMAND, or a classifier's data; default: synthetic speech."),
+]
+Utterances = Annotated[int, typer.Option(help="Utterances of two seconds, images or sentences.", min=2)]
 ModelFile = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundled model or checkpoint.")]
 
 
@@ -33,10 +37,11 @@ def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances
     Example: hamiltone analyse agreement --model runs/toy-hamilton/best.safetensors
     """
     from hamiltone.analysis.agreement import study_agreement
+    from hamiltone.paper.pair import inputs
 
     with spinner("listening"):
-        chosen = _model(model, "hamilton")
-        tops = study_agreement(chosen, [one.noisy for one in _speech(data, utterances)])
+        chosen, header = _model(model, "hamilton")
+        tops = study_agreement(chosen, inputs(header, data, utterances))
     if as_json:
         typer.echo(json.dumps([asdict(top) | {"ratio": top.ratio} for top in tops], indent=2))
         return
@@ -63,10 +68,14 @@ def similarity(
     Example: hamiltone analyse similarity --first toy --second toy-hamilton
     """
     from hamiltone.analysis.similarity import study_similarity
+    from hamiltone.paper.pair import inputs
 
     with spinner("listening"):
-        models = _model(first, "shared"), _model(second, "hamilton")
-        found = study_similarity(*models, [one.noisy for one in _speech(data, utterances)])
+        one, header = _model(first, "shared")
+        other, other_header = _model(second, "hamilton")
+        if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):
+            raise InputError("the two models differ in more than their scores: compare models of one architecture")
+        found = study_similarity(one, other, inputs(header, data, utterances))
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -90,25 +99,29 @@ def gradients(
     trials: Annotated[int, typer.Option(help="Random inputs.", min=3)] = 100,
     dim: Annotated[int, typer.Option(help="Quaternions, at initialisation.", min=1)] = 16,
     heads: Annotated[int, typer.Option(help="Heads, at initialisation.", min=1)] = 4,
+    length: Annotated[int, typer.Option(help="Length of the random sequences.", min=2)] = 128,
     as_json: Json = False,
 ) -> None:
-    """Norms of dL/dS at initialisation, and how they correlate before and after training (Tables 6 to 8).
+    """Norms of dL/dS at initialisation, and how they correlate before and after training (Tables 6 to 8, 14).
 
     The model must have Hamilton scores; by default it is that of the bundled pair.
 
     Example: hamiltone analyse gradients --trials 20
+
+    Example: hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 64 --length 16
     """
     from hamiltone.analysis.gradients import Setting, correlation_after, correlation_at_start, study_norms
 
     if dim % heads:
         raise InputError(f"--heads must divide --dim, got {heads} heads for {dim} quaternions")
-    setting = Setting(trials=trials, dim=dim, heads=heads)
+    setting = Setting(trials=trials, dim=dim, heads=heads, length=length)
     with spinner("differentiating"):
+        chosen, _ = _model(model, "hamilton")
         norms = study_norms(setting)
         matrices = {
             "before training": correlation_at_start(setting),
             "before training, one set of weights": correlation_at_start(setting, same_weights=True),
-            **{f"after: {layer}": one for layer, one in correlation_after(_model(model, "hamilton"), setting).items()},
+            **{f"after: {layer}": one for layer, one in correlation_after(chosen, setting).items()},
         }
     if as_json:
         content = {"norms": asdict(norms), "correlations": {name: asdict(one) for name, one in matrices.items()}}
@@ -177,24 +190,16 @@ def cost(
     _print("a model", ("preset", "attention", "parameters", "GMAC/s"), sizes)
 
 
-def _model(name: str | None, attention: str) -> "Enhancer":
+def _model(name: str | None, attention: str) -> "tuple[nn.Module, Header]":
     """A bundled model or a checkpoint, not folded; by default one of the bundled pair."""
-    from hamiltone.models import bundled, load_checkpoint
-    from hamiltone.paper.pair import find_pair
+    from hamiltone.models import bundled, load_any
+    from hamiltone.paper.pair import pair_name
 
-    if name is None:
-        pair = find_pair()
-        return pair.shared if attention == "shared" else pair.hamilton
-    model, header = load_checkpoint(bundled().get(name, Path(name)))
+    name = name or pair_name() + "-hamilton" * (attention == "hamilton")
+    model, header = load_any(bundled().get(name, Path(name)))
     if attention == "hamilton" and header.config.attention != "hamilton":
         raise InputError(f"{name} has {header.config.attention} scores; this looks at Hamilton scores")
-    return model
-
-
-def _speech(data: Path | None, count: int) -> "list[Utterance]":
-    from hamiltone.paper.pair import recorded_utterances, synthetic_utterances
-
-    return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
+    return model, header
 
 
 def _print_spreads(

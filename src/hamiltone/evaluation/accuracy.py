@@ -1,7 +1,7 @@
 """Accuracy of trained classifiers on the split that training never saw, with mean and deviation over seeds."""
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,14 +49,18 @@ def score(checkpoint: Path, data: Path, split: str | None = None) -> Accuracy:
     model, header = load_classifier(checkpoint)
     correct = count = 0
     with torch.no_grad():
-        for inputs, labels in _batches(header, data, split):
+        batches = labelled_batches(header, data, split)
+        for inputs, labels in (batches[number] for number in range(len(batches))):
             correct += int((model(inputs).argmax(1) == labels).sum())
             count += len(labels)
     seed = header.training.get("recipe", {}).get("seed")
     return Accuracy(str(checkpoint), header.config.attention, seed, correct, count)
 
 
-def _batches(header: Header, data: Path, split: str | None) -> Iterator[Batch]:
+def labelled_batches(
+    header: Header, data: Path, split: str | None = None, *, size: int = 128
+) -> Sequence[Batch] | ImageBatches:
+    """A split of the data that a classifier was trained on, ready to run it on."""
     match header.config:
         case VisionConfig():
             split = split or "test"
@@ -65,15 +69,13 @@ def _batches(header: Header, data: Path, split: str | None) -> Iterator[Batch]:
             images = read_images(data, "test" if split == "test" else "train")
             if images.classes != header.classes or images.size != header.config.size:
                 raise InputError(f"{data}: has other classes or another size of images than the model was trained on")
-            batches: Sequence[Batch] | ImageBatches = ImageBatches(images)
+            return ImageBatches(images, size)
         case TextConfig():
             path = data / f"{split or 'dev'}.tsv"
             sentences = read_glue(path, classes=len(header.classes), limit=header.config.limit)
-            batches = sentence_batches(sentences, Vocabulary(header.words))
+            return sentence_batches(sentences, Vocabulary(header.words), size)
         case _:
             raise InputError("only classifiers have an accuracy; judge speech with hamiltone evaluate")
-    for number in range(len(batches)):
-        yield batches[number]
 
 
 def aggregate(accuracies: Iterable[Accuracy]) -> list[Aggregate]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 
 from hamiltone.errors import InputError
-from hamiltone.models.checkpoint import Header, load_checkpoint, load_classifier, save_checkpoint
+from hamiltone.models.checkpoint import Header, load_any, load_checkpoint, load_classifier, save_checkpoint
 from hamiltone.models.configs import CompactConfig, Config, EnhancerConfig, SpeechConfig, TextConfig, VisionConfig
 from hamiltone.models.enhancer import Enhancer, folded
 from hamiltone.models.presets import PRESETS, build, preset
@@ -28,6 +28,7 @@ __all__ = [
     "bundled",
     "folded",
     "load",
+    "load_any",
     "load_checkpoint",
     "load_classifier",
     "preset",

@@ -76,7 +76,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tuple[Enhancer, Header]:
     """Build the speech model that a checkpoint describes and load its weights, in evaluation mode."""
-    model, header = _load(path, device)
+    model, header = load_any(path, device)
     if not isinstance(model, Enhancer):
         raise InputError(f"{path} holds a classifier, not a speech enhancer")
     return model, header
@@ -86,13 +86,16 @@ def load_classifier(
     path: str | Path, device: str | torch.device = "cpu"
 ) -> tuple[ImageClassifier | TextClassifier, Header]:
     """Build the classifier of images or text that a checkpoint describes and load its weights, in evaluation mode."""
-    model, header = _load(path, device)
+    model, header = load_any(path, device)
     if isinstance(model, Enhancer):
         raise InputError(f"{path} holds a speech enhancer, not a classifier")
     return model, header
 
 
-def _load(path: str | Path, device: str | torch.device) -> tuple[Enhancer | ImageClassifier | TextClassifier, Header]:
+def load_any(
+    path: str | Path, device: str | torch.device = "cpu"
+) -> tuple[Enhancer | ImageClassifier | TextClassifier, Header]:
+    """Build whatever model a checkpoint describes and load its weights, in evaluation mode."""
     tensors, metadata = read_tensors(path)
     header = _parse_header(path, metadata)
     model = build(header.config)

@@ -1,4 +1,4 @@
-"""What the analyses look at: a model with shared and one with Hamilton scores, and speech to run them on."""
+"""What the analyses look at: a model with shared and one with Hamilton scores, and what to run them on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from hamiltone.data.mixing import PLAIN
 from hamiltone.data.pairs import FOLDERS, scan_folders
 from hamiltone.data.signals import SAMPLE_RATE
 from hamiltone.errors import InputError
-from hamiltone.models import Enhancer, bundled, load_checkpoint
+from hamiltone.evaluation.accuracy import labelled_batches
+from hamiltone.models import Enhancer, Header, TextConfig, VisionConfig, bundled, load_checkpoint
 
 PAIRS = ("compact", "toy")
 """Bundled models, each with a twin of the name ``-hamilton`` that was trained alike; the first that is there."""
@@ -41,13 +42,37 @@ class Utterance:
 
 def find_pair(name: str | None = None) -> Pair:
     """A bundled pair by name; by default the best that there is."""
+    there, chosen = bundled(), pair_name(name)
+    models = (load_checkpoint(there[one])[0] for one in (chosen, f"{chosen}-hamilton"))
+    return Pair(chosen, *models)
+
+
+def pair_name(name: str | None = None) -> str:
+    """The name of a bundled pair, that of its shared model; by default the best that there is."""
     there = bundled()
     whole = [one for one in PAIRS if one in there and f"{one}-hamilton" in there]
     chosen = name or (whole[0] if whole else None)
     if chosen not in whole or chosen is None:
         raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(whole) or 'none'}")
-    models = (load_checkpoint(there[one])[0] for one in (chosen, f"{chosen}-hamilton"))
-    return Pair(chosen, *models)
+    return chosen
+
+
+def inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:
+    """What to run a model on, one by one: the speech, images or sentences of its test set, evenly chosen.
+
+    Without `data` speech is synthetic. Sentences are those of at least five words, so that each has five keys.
+    """
+    if not isinstance(header.config, VisionConfig | TextConfig):
+        speech = synthetic_utterances(count) if data is None else recorded_utterances(data, count)
+        return [one.noisy for one in speech]
+    if data is None:
+        raise InputError("a classifier needs --data, the images or sentences it was trained on")
+    least = 5 if isinstance(header.config, TextConfig) else 0
+    batches = labelled_batches(header, data, size=1)
+    samples = [sample for sample, _ in (batches[number] for number in range(len(batches))) if sample.shape[1] >= least]
+    if len(samples) < count:
+        raise InputError(f"{data}: has only {len(samples)} samples to look at, expected {count}")
+    return [samples[number * len(samples) // count] for number in range(count)]
 
 
 def synthetic_utterances(count: int, seconds: float = 2.0) -> list[Utterance]:
