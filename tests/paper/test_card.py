@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 from hamiltone.evaluation import Report, write_report
@@ -27,19 +28,24 @@ def fill(name: str, results: Path) -> list[str]:
 
 
 def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
-    for name in ("scores", "heldout", "races", "curve", "cost"):
+    for name in ("scores", "twins", "heldout", "races", "curve", "cost"):
         assert fill(name, tmp_path) == ["(not measured yet)"]
 
 
 def test_scores_have_a_row_for_every_report(tmp_path: Path) -> None:
     report(tmp_path / "a.json", "unprocessed", 2.0, 2.0)
     report(tmp_path / "b.json", "compact", 3.0, 3.0)
-    assert fill("scores", tmp_path) == [
-        "| system | pesq |",
-        "| --- | --- |",
-        "| unprocessed | 2.00 (2.00 to 2.00) |",
-        "| compact | 3.00 (3.00 to 3.00) |",
-    ]
+    heads, _, noisy, ours, paper, *_ = fill("scores", tmp_path)
+    assert heads == "| system | parameters | GMAC/s | pesq |"
+    assert noisy == "| unprocessed |  |  | 2.00 (2.00 to 2.00) |"
+    assert re.fullmatch(r"\| compact \| 57 K \| 0\.\d\d \| 3\.00 \(3\.00 to 3\.00\) \|", ours)
+    assert paper == "| QConformer, shared, published | 800 K |  | 3.18 |"
+
+
+def test_twins_are_compared_file_by_file(tmp_path: Path) -> None:
+    report(tmp_path / "evaluate-compact.json", "compact", 2.0, 4.0)
+    report(tmp_path / "evaluate-compact-hamilton.json", "compact-hamilton", 1.5, 3.5)
+    assert fill("twins", tmp_path)[-1] == "| pesq | +0.500 | +0.500 to +0.500 | 2 |"
 
 
 def test_held_out_mixtures_are_grouped_by_their_ratio(tmp_path: Path) -> None:
@@ -62,5 +68,8 @@ def test_the_curve_tells_the_minutes_at_each_validation(tmp_path: Path) -> None:
         {"kind": "train", "step": 50, "elapsed": 120.0},
         {"kind": "validation", "step": 60, **dict.fromkeys(names, 1.0)},
     ]
-    (tmp_path / "compact-log.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    assert fill("curve", tmp_path)[-1] == "| 60 | 2 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |"
+    for run in (1, 2):
+        (tmp_path / f"compact-log-{run}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    assert fill("curve", tmp_path)[-2:] == [
+        f"| {run} | 60 | 2 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" for run in (1, 2)
+    ]
