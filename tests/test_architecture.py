@@ -12,6 +12,7 @@ import hamiltone
 SOURCE = Path(hamiltone.__file__).parent
 ALLOWED = {
     "errors": set(),
+    "allocator": set(),
     "algebra": set(),
     "nn": {"algebra"},
     "audio": {"errors"},
@@ -20,7 +21,7 @@ ALLOWED = {
     "metrics": {"audio", "errors"},
     "data": {"audio", "errors"},
     "inference": {"audio", "models", "errors"},
-    "training": {"nn", "models", "audio", "data", "losses", "metrics", "errors"},
+    "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors"},
     "evaluation": {"data", "inference", "models", "metrics", "errors"},
     "analysis": {"algebra", "nn", "models", "errors"},

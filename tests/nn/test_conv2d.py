@@ -55,3 +55,28 @@ def test_other_geometries_stay_with_torch(always, change) -> None:
     weight = torch.randn(6, 6 // change.get("groups", 1), 3, 3, requires_grad=True)
     y = conv2d(torch.randn(1, 6, 9, 9), weight, None, **(GEOMETRY | change))
     assert "_Conv2d" not in y.grad_fn.name()
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_kernel_of_one_tap_keeps_the_channels_last(bias) -> None:
+    x = torch.randn(2, 5, 4, 3).contiguous(memory_format=torch.channels_last)
+    parameters = [torch.randn(6, 5, 1, 1), torch.randn(6) if bias else None]
+    geometry = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
+    weights = torch.randn(2, 6, 4, 3)
+    results = []
+    for function in (conv2d, F.conv2d):
+        inputs = [None if t is None else t.clone().requires_grad_() for t in (x, *parameters)]
+        y = function(*inputs, **geometry)
+        (y * weights).sum().backward()
+        results.append([y, *(t.grad for t in inputs if t is not None)])
+    assert results[0][0].is_contiguous(memory_format=torch.channels_last)
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("change", [{"stride": (1, 2)}, {"padding": (0, 1)}, {"groups": 2}])
+def test_other_geometries_of_one_tap_are_torch_s_own(change) -> None:
+    x = torch.randn(2, 6, 4, 3).contiguous(memory_format=torch.channels_last)
+    geometry = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1} | change
+    weight = torch.randn(4, 6 // geometry["groups"], 1, 1)
+    torch.testing.assert_close(conv2d(x, weight, None, **geometry), F.conv2d(x, weight, None, **geometry))

@@ -71,7 +71,7 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Encode the features."""
-        return self.down(self.dense(self.stem(x)))
+        return over_time(self.down, self.dense(self.stem(x)), reach=1)
 
 
 class Decoder(nn.Module):
@@ -93,4 +93,4 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Decode to features of every bin."""
-        return self.up(self.dense(x))
+        return over_time(self.up, self.dense(x), reach=1)

@@ -5,7 +5,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from hamiltone.models.tiling import over_time
 from hamiltone.nn import QConv2d, concat
+from hamiltone.nn.conv2d import conv2d
 
 
 class MaskHead(nn.Module):
@@ -25,8 +27,15 @@ class MaskHead(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Read mask and phase off the features."""
-        mask, phase = self.combine(self.project(self.mix(x).flatten(1, 2))).unbind(1)
+        mask, phase = over_time(self._read, x, reach=1)[:, :, 0].unbind(1)
         return self.limit * torch.sigmoid(mask), math.pi * torch.tanh(phase)
+
+    def _read(self, x: Tensor) -> Tensor:
+        """``(B, 4, channels, T, F)`` to ``(B, 2, 1, T, F)``."""
+        y = self.mix(x).flatten(1, 2)
+        for layer in (self.project, self.combine):
+            y = conv2d(y, layer.weight, layer.bias, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1)
+        return y[:, :, None]
 
 
 class SpectrogramNetwork(nn.Module):

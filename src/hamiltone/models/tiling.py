@@ -4,6 +4,7 @@ The result is the same function; only the order of the work changes, so time and
 as recordings grow. Training and tracing see the whole tensor.
 """
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -25,7 +26,7 @@ def over_batch(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     count = max(1, TILE // x[:1].numel())
     if not tiling() or x.shape[0] <= count:
         return function(x)
-    return _assemble((function(part) for part in x.split(count)), axis=0, size=x.shape[0])
+    return _assemble((function(part) for part in x.split(_even(x.shape[0], count))), axis=0, size=x.shape[0])
 
 
 def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Tensor:
@@ -38,6 +39,7 @@ def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Te
     tile = max(4 * reach, TILE // x[:, :, :, :1].numel(), 1)
     if not tiling() or frames <= tile:
         return function(x)
+    tile = _even(frames, tile)
 
     def parts() -> Iterator[Tensor]:
         for start in range(0, frames, tile):
@@ -46,6 +48,11 @@ def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Te
             yield y.narrow(3, start - first, min(tile, frames - start))
 
     return _assemble(parts(), axis=3, size=frames)
+
+
+def _even(size: int, tile: int) -> int:
+    """The length of tiles, at most `tile`, that cut `size` into as many pieces without leaving a small rest."""
+    return math.ceil(size / math.ceil(size / tile))
 
 
 def _assemble(parts: Iterator[Tensor], axis: int, size: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""``conv2d`` with a faster gradient of its weight, on processors where torch's own is slow."""
+"""``conv2d`` where torch's own is slow on a CPU: kernels of one tap, and the gradient of the weight."""
 
 from typing import Any
 
@@ -15,18 +15,36 @@ _LEAST = 64 * 64
 
 
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, **geometry: Any) -> Tensor:
-    """`torch.nn.functional.conv2d`; where it pays, the gradient of the weight is one matrix product per kernel tap.
+    """`torch.nn.functional.conv2d`; where it pays, by matrix products.
 
-    Without AVX-512 oneDNN takes three to four times as long for that gradient as for the convolution itself.
+    A kernel of one tap is a linear layer of the channels: torch would bring maps whose channels lie last in memory into
+    another order for it, and the next convolution brings them back. And without AVX-512 oneDNN takes three to four
+    times as long for the gradient of a weight as for the convolution itself; it is one product per kernel tap instead.
 
     Shape:
         x: ``(B, I, T, F)``
         weight: ``(O, I / groups, *kernel)``
         returns: ``(B, O, T', F')``
     """
+    if _is_pointwise(x, weight, **geometry):
+        return F.linear(x.permute(0, 2, 3, 1), weight.flatten(1), bias).permute(0, 3, 1, 2)
     if _pays(x, weight, **geometry):
         return _Conv2d.apply(x, weight, bias, geometry["padding"], geometry["dilation"])
     return F.conv2d(x, weight, bias, **geometry)
+
+
+def _is_pointwise(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> bool:
+    """Whether the convolution mixes the channels of single points, and the channels lie last in memory."""
+    return (
+        weight.shape[2:].numel() == 1
+        and set(stride) == {1}
+        and set(padding) == {0}
+        and groups == 1
+        and x.device.type == "cpu"
+        and not is_traced()
+        and x.dim() == 4
+        and x.stride(1) == 1
+    )
 
 
 def _pays(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> bool:

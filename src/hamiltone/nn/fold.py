@@ -28,6 +28,7 @@ from hamiltone.nn.conv import (
     merge_groups,
     split_groups,
 )
+from hamiltone.nn.conv2d import conv2d
 from hamiltone.nn.linear import QLinear
 from hamiltone.nn.norm import QBatchNorm, QRMSNorm
 
@@ -115,6 +116,11 @@ class RealConv1d(_OnMergedChannels, nn.Conv1d):
 
 class RealConv2d(_OnMergedChannels, nn.Conv2d):
     """A folded `QConv2d`."""
+
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return conv2d(
+            x, weight, bias, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
+        )
 
 
 class RealConvTranspose1d(_OnMergedChannels, nn.ConvTranspose1d):  # type: ignore[misc]  # no output_size here

@@ -1,19 +1,15 @@
 """Where a run computes: one device, or as many processes as torchrun or fabric started."""
 
-import ctypes
 import os
-import sys
 from typing import Literal
 
 import torch
 from lightning_fabric import Fabric
 from torch.distributed import is_torchelastic_launched
 
+from hamiltone.allocator import keep_freed_memory
 from hamiltone.errors import InputError
 from hamiltone.training.config import Run
-
-_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of glibc's mallopt
-_LARGEST = 32 * 2**20
 
 
 def make_fabric(run: Run) -> Fabric:
@@ -45,12 +41,7 @@ def tune_cpu() -> None:
     """Make training on a CPU faster, for the whole process.
 
     Denormal numbers, which can cost a hundred times more than others, become zero: gradients of silence are full of
-    them. And the allocator of glibc keeps the memory that a step frees for the next one, instead of returning it and
-    faulting in every page again: about a tenth of the time of a step.
+    them. And the memory that a step frees is kept for the next one.
     """
     torch.set_flush_denormal(True)
-    if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-        if mallopt:
-            mallopt(_MMAP_THRESHOLD, _LARGEST)
-            mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+    keep_freed_memory()
