@@ -9,3 +9,9 @@ settings.load_profile("tests")
 @pytest.fixture(autouse=True)
 def seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def allocator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands leave the allocator of this process alone: what they change would outlive the test."""
+    monkeypatch.setattr("hamiltone.cli.enhance.keep_freed_memory", lambda: None)

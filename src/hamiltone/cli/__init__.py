@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.allocator import keep_freed_memory
 from hamiltone.cli import analyse, bench, enhance, evaluate, presets, reproduce, runs, score, train
 from hamiltone.errors import InputError
 
@@ -46,7 +45,6 @@ def _options(
 
 def main() -> None:
     """Run the command line: exit code 0 on success, 2 for what the user can mend, 1 for our fault."""
-    keep_freed_memory()
     try:
         app()
     except InputError as error:

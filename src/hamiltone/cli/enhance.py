@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskProgressColumn, TextColumn
 from rich.text import Text
 
+from hamiltone.allocator import keep_freed_memory
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def enhance(
     out = STREAM if out is None and inputs == [STREAM] else out
     _check_streams(inputs, out, as_json)
     _use_threads(threads)
+    keep_freed_memory()
     enhancer = resolve_model(model, _usable(device))
     reports = []
     with tempfile.TemporaryDirectory(prefix="hamiltone-") as folder:
