@@ -113,3 +113,8 @@ def test_mistakes_get_one_line(folders, arguments, message):
     done = CliRunner().invoke(app, ["evaluate", *(argument.format(folders) for argument in arguments)])
     assert isinstance(done.exception, InputError) and message in str(done.exception)
     assert "\n" not in str(done.exception)
+
+
+def test_a_folder_of_results_that_is_not_there_is_refused_at_once(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        Folder(tmp_path / "absent")

@@ -41,8 +41,11 @@ class Folder:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        audio_files(self.path)  # refuses a folder that is not there or holds none
+
     def __str__(self) -> str:
-        return str(self.path)
+        return self.path.resolve().name
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
         """The file of the same name."""
