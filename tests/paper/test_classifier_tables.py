@@ -6,7 +6,7 @@ import pytest
 
 from hamiltone.errors import InputError
 from hamiltone.paper.attention_tables import table5
-from hamiltone.paper.classifier_tables import table14, table15
+from hamiltone.paper.classifier_tables import table13, table14, table15
 from hamiltone.paper.study import Options, Study
 
 SCORES = {
@@ -95,3 +95,15 @@ def test_the_file_of_another_command_is_refused(tmp_path: Path, name: str, table
     (tmp_path / f"{name}.json").write_text('{"ks": {"nonsense": 1}}')
     with pytest.raises(InputError, match="was not written by hamiltone analyse"):
         table(quick_study_of_speech(tmp_path))
+
+
+def test_minutes_are_the_mean_over_the_runs_of_an_attention(tmp_path: Path) -> None:
+    attentions = {"shared": (10.0, 12.0), "local": (20.0,)}
+    runs = [
+        {"settings": {"model.attention": attention}, "minutes": minutes}
+        for attention, every in attentions.items()
+        for minutes in every
+    ]
+    (tmp_path / "runs-cifar100.json").write_text(json.dumps(runs))
+    result = table13(study(tmp_path))
+    assert [result.find(group, "minutes").ours for group in ("shared", "qtn", "hamilton")] == [11.0, 20.0, None]

@@ -15,6 +15,18 @@ def kept_scores(study: Study, name: str) -> dict[str, Any]:
     return _read(study, f"score-{name}", "score", lambda content: {one["attention"]: one for one in content["means"]})
 
 
+def kept_minutes(study: Study, name: str) -> dict[str, list[float]]:
+    """Minutes of training by attention, from ``hamiltone runs --json``; nothing if they were not kept."""
+
+    def parse(runs: list[dict[str, Any]]) -> dict[str, list[float]]:
+        minutes: dict[str, list[float]] = {}
+        for run in runs:
+            minutes.setdefault(run["settings"]["model.attention"], []).append(run["minutes"])
+        return minutes
+
+    return _read(study, f"runs-{name}", "runs", parse)
+
+
 def kept_similarity(study: Study, name: str) -> dict[str, Spread]:
     """Similarities of attention outputs, from ``hamiltone analyse similarity --json``; nothing if they were not kept.
 
