@@ -59,7 +59,7 @@ def test_reports_of_evaluate_stand_beside_the_papers_rows(tmp_path):
         write_report(path, Report(system, ("pesq", "stoi"), files))
     (tmp_path / "other.json").write_text(json.dumps([1, 2]))
     (result,) = reproduce(["table2"], Options(quick=True, results=tmp_path, docs=tmp_path))
-    noisy = result.find("ours: unprocessed, 2 files, beside Noisy", "pesq")
+    noisy = result.find("measured here: unprocessed, 2 files, beside Noisy", "pesq")
     assert (noisy.paper, noisy.ours, noisy.decimals) == (1.97, 2.0, 2) and noisy.low < 2 < noisy.high
-    assert result.find("ours: mine, 2 files", "pesq").paper is None
+    assert result.find("measured here: mine, 2 files", "pesq").paper is None
     assert result.status == "in part" and "runs/mine" not in results_page([result])

@@ -87,7 +87,7 @@ def _beside(system: str, summary: dict[str, Any], printed: dict[str, Any]) -> li
     """Our scores of a system, beside the row of the paper that is nearest to it."""
     theirs: dict[str, Printed] = printed.get(BESIDE.get(system, ""), {})
     files = max((interval["files"] for interval in summary.values() if interval), default=0)
-    label = f"ours: {system}, {files} files" + (f", beside {theirs['label']}" if theirs else "")
+    label = f"measured here: {system}, {files} files" + (f", beside {theirs['label']}" if theirs else "")
     return [
         row(label, name, theirs.get(name), Interval(**summary[name]), decimals=None if name in theirs else 2)
         for name in METRICS
