@@ -1,6 +1,8 @@
+import pytest
 import torch
 from torch import nn
 
+from hamiltone.models import build, preset
 from hamiltone.models.bands import Bands
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.cost import macs
@@ -42,3 +44,13 @@ class Nothing(nn.Module):
 def test_bands_cost_two_matrix_products():
     features = torch.empty(1, 4, 1, 10, 257)
     assert macs(Bands(Nothing(), 257, 129, 16_000), features) == (4 + 2) * 10 * 257 * 129
+
+
+@pytest.mark.parametrize("name", ["compact", "qconformer-dns"])
+def test_every_layer_with_weights_is_called_and_so_counted(name):
+    model, called = build(preset(name)), set()
+    layers = {key: layer for key, layer in model.named_modules() if layer._parameters}
+    for key, layer in layers.items():
+        layer.register_forward_hook(lambda *_, key=key: called.add(key))
+    model(torch.randn(1, 2000))
+    assert called == layers.keys()

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from hamiltone.models.tiling import over_time
 from hamiltone.nn import QConv2d, concat
-from hamiltone.nn.conv2d import conv2d
 
 
 class MaskHead(nn.Module):
@@ -32,10 +31,7 @@ class MaskHead(nn.Module):
 
     def _read(self, x: Tensor) -> Tensor:
         """``(B, 4, channels, T, F)`` to ``(B, 2, 1, T, F)``."""
-        y = self.mix(x).flatten(1, 2)
-        for layer in (self.project, self.combine):
-            y = conv2d(y, layer.weight, layer.bias, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1)
-        return y[:, :, None]
+        return self.combine(self.project(self.mix(x).flatten(1, 2)))[:, :, None]
 
 
 class SpectrogramNetwork(nn.Module):

@@ -47,7 +47,9 @@ def table14(study: Study) -> Result:
             else:
                 first, second = map(int, pair.split("-"))
                 rows.append(row(group, pair, number, spread([one.matrix[first][second] for one in ours]).mean))
-    command = "hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --json"
+    command = (
+        "hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 32 --length 16 --json"
+    )
     title = "Correlation of gradient norms, CIFAR-100"
     if not found:
         why = "It needs an image classifier trained with Hamilton scores; Table 8 has the same analysis for speech."
