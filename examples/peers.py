@@ -3,6 +3,8 @@
 pip install noisereduce tqdm             python examples/peers.py noisereduce NOISY OUT
 pip install --no-deps pyrnnoise          python examples/peers.py rnnoise NOISY OUT
 
+With --bench FILE it first measures time and memory on 10 s of noise, both on one thread.
+
 Each runs as its authors ship it: noisereduce with its default, non-stationary gating; RNNoise at 48 kHz with its
 built-in model. RNNoise answers two frames (20 ms) late; that delay is taken back, nothing else is aligned.
 """
@@ -10,6 +12,7 @@ built-in model. RNNoise answers two frames (20 ms) late; that delay is taken bac
 import argparse
 import ctypes
 import importlib.util
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +21,8 @@ import numpy as np
 import soundfile
 import soxr
 
+from hamiltone.benchmark.child import peak_growth_mb
+from hamiltone.benchmark.timing import interleaved
 from hamiltone.data.files import audio_files, decode
 
 RATE = 16_000
@@ -56,6 +61,15 @@ def with_rnnoise() -> Callable[[np.ndarray], np.ndarray]:
     return enhance
 
 
+def bench(name: str, enhance: Callable[[np.ndarray], np.ndarray], seconds: float = 10.0) -> dict[str, str | float]:
+    """Memory first: a high-water mark never falls."""
+    noise = 0.1 * np.random.default_rng(0).standard_normal(round(RATE * seconds)).astype(np.float32)
+    peak = peak_growth_mb(lambda: enhance(noise), warm_up=lambda: enhance(noise[:RATE]))
+    times = interleaved({name: lambda: enhance(noise)})[name]
+    low, middle, high = (float(value) for value in np.percentile(times, (10, 50, 90)) / seconds)
+    return {"system": name, "seconds": seconds, "rtf": middle, "rtf_p10": low, "rtf_p90": high, "peak_mb": peak}
+
+
 def main() -> None:
     """Enhance file by file and say how fast."""
     peers = {"noisereduce": with_noisereduce, "rnnoise": with_rnnoise}
@@ -63,8 +77,11 @@ def main() -> None:
     parser.add_argument("peer", choices=peers)
     for name in ("noisy", "out"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--bench", type=Path, metavar="FILE", help="measure speed and memory into this JSON file")
     options = parser.parse_args()
     enhance = peers[options.peer]()
+    if options.bench:
+        options.bench.write_text(json.dumps(bench(options.peer, enhance), indent=2) + "\n")
     options.out.mkdir(parents=True, exist_ok=True)
     spent, heard = 0.0, 0.0
     for path in audio_files(options.noisy):

@@ -35,15 +35,18 @@ def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
 def test_scores_have_a_row_for_every_report(tmp_path: Path) -> None:
     report(tmp_path / "a.json", "unprocessed", 2.0, 2.0)
     report(tmp_path / "b.json", "compact", 3.0, 3.0)
-    heads, _, noisy, ours, paper, *_ = fill("scores", tmp_path)
+    report(tmp_path / "c.json", "compact-hamilton", 3.0, 3.0)
+    heads, _, noisy, ours, twin, paper, *_ = fill("scores", tmp_path)
     assert heads == "| system | parameters | GMAC/s | pesq |"
     assert noisy == "| unprocessed |  |  | 2.00 (2.00 to 2.00) |"
     assert re.fullmatch(r"\| compact \| 57 K \| 0\.\d\d \| 3\.00 \(3\.00 to 3\.00\) \|", ours)
+    assert re.fullmatch(r"\| compact-hamilton \| 57 K \| 0\.\d\d \| 3\.00 \(3\.00 to 3\.00\) \|", twin)
+    assert twin.split("|")[3] > ours.split("|")[3]
     assert paper == "| QConformer, shared, published | 800 K |  | 3.18 |"
 
 
 def test_twins_are_compared_file_by_file(tmp_path: Path) -> None:
-    report(tmp_path / "evaluate-compact.json", "compact", 2.0, 4.0)
+    report(tmp_path / "evaluate-compact-shared.json", "compact-shared", 2.0, 4.0)
     report(tmp_path / "evaluate-compact-hamilton.json", "compact-hamilton", 1.5, 3.5)
     assert fill("twins", tmp_path)[-1] == "| pesq | +0.500 | +0.500 to +0.500 | 2 |"
 

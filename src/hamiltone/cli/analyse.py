@@ -193,9 +193,9 @@ def cost(
 def _model(name: str | None, attention: str) -> "tuple[nn.Module, Header]":
     """A bundled model or a checkpoint, not folded; by default one of the bundled pair."""
     from hamiltone.models import bundled, load_any
-    from hamiltone.paper.pair import pair_name
+    from hamiltone.paper.pair import PAIRS
 
-    name = name or pair_name() + "-hamilton" * (attention == "hamilton")
+    name = name or PAIRS["compact"][attention == "hamilton"]
     model, header = load_any(bundled().get(name, Path(name)))
     if attention == "hamilton" and header.config.attention != "hamilton":
         raise InputError(f"{name} has {header.config.attention} scores; this looks at Hamilton scores")

@@ -12,6 +12,9 @@ from hamiltone.nn import QConv2d, concat
 class MaskHead(nn.Module):
     """Two real channels per bin: a mask in (0, `limit`) and a phase correction in (-π, π).
 
+    At first the correction is zero. From a random one, radians away, some bins never find back: losses of magnitudes
+    are blind to it, and the shorter way may lead to the wrong end of the tanh.
+
     Shape:
         x: ``(B, 4, channels, T, F)``
         returns: mask and phase, each ``(B, T, F)``
@@ -23,6 +26,8 @@ class MaskHead(nn.Module):
         self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), activation or nn.PReLU())
         self.project = nn.Conv2d(4 * channels, 2, 1)
         self.combine = nn.Conv2d(2, 2, 1)
+        with torch.no_grad():
+            self.combine.weight[1] = self.combine.bias[1] = 0
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Read mask and phase off the features."""

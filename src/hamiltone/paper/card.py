@@ -9,6 +9,7 @@ from typing import Any
 from hamiltone.analysis.cost import ModelCost, model_costs
 from hamiltone.evaluation import compare, read_report
 from hamiltone.metrics import Interval
+from hamiltone.paper.pair import PAIRS
 from hamiltone.paper.reference import reference
 from hamiltone.paper.speech_tables import read_reports
 
@@ -41,7 +42,8 @@ def scores(results: Path) -> str:
     if not found:
         return ""
     metrics = [name for name in _METRICS if any(summary.get(name) for summary in found.values())]
-    sizes = {cost.preset + "-hamilton" * (cost.attention == "hamilton"): cost for cost in model_costs(["compact"])}
+    sizes = {f"{cost.preset}-{cost.attention}": cost for cost in model_costs(["compact"])}
+    sizes["compact"] = sizes["compact-shared"]
     rows = [
         [
             system,
@@ -64,7 +66,7 @@ def _size(cost: ModelCost | None) -> tuple[str, str]:
 
 def twins(results: Path) -> str:
     """Shared less Hamilton scores on the test set, file by file, after equal training."""
-    paths = [results / f"evaluate-{name}.json" for name in ("compact", "compact-hamilton")]
+    paths = [results / f"evaluate-{name}.json" for name in PAIRS["compact"]]
     if not all(path.exists() for path in paths):
         return ""
     differences = compare(*map(read_report, paths))
@@ -128,24 +130,26 @@ def curve(results: Path) -> str:
 
 
 def cost(results: Path) -> str:
-    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told."""
+    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told, and of peers."""
+    measured = [
+        (f"{row['attention']} scores, {row['path']}", threads, row)
+        for threads in ("1", "2")
+        for row in _read(results / f"bench-compact-{threads}.json") or []
+        if row["folded"]
+    ]
+    measured += [(row["system"], "1", row) for row in map(_read, sorted(results.glob("bench-peer-*.json")))]
     rows = [
         [
-            row["attention"],
-            row["path"],
+            system,
             threads,
             f"{row['seconds']:g}",
             f"{row['rtf']:.4f}",
             f"{row['rtf_p10']:.4f} to {row['rtf_p90']:.4f}",
             f"{row['peak_mb']:.0f} MB",
         ]
-        for threads in ("1", "2")
-        for row in _read(results / f"bench-compact-{threads}.json") or []
-        if row["folded"]
+        for system, threads, row in measured
     ]
-    return _table(
-        ["attention", "computed", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory"], rows
-    )
+    return _table(["system", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory"], rows)
 
 
 def _read(path: Path) -> Any:

@@ -15,8 +15,8 @@ from hamiltone.errors import InputError
 from hamiltone.evaluation.accuracy import labelled_batches
 from hamiltone.models import Enhancer, Header, TextConfig, VisionConfig, bundled, load_checkpoint
 
-PAIRS = ("compact", "toy")
-"""Bundled models, each with a twin of the name ``-hamilton`` that was trained alike; the first that is there."""
+PAIRS = {"compact": ("compact-shared", "compact-hamilton"), "toy": ("toy", "toy-hamilton")}
+"""Bundled models with shared and with Hamilton scores that were trained alike; the first pair is the best."""
 
 TEST_SEED = 2**31 - 2
 """Of the synthetic speech; training holds out another."""
@@ -42,19 +42,11 @@ class Utterance:
 
 def find_pair(name: str | None = None) -> Pair:
     """A bundled pair by name; by default the best that there is."""
-    there, chosen = bundled(), pair_name(name)
-    models = (load_checkpoint(there[one])[0] for one in (chosen, f"{chosen}-hamilton"))
-    return Pair(chosen, *models)
-
-
-def pair_name(name: str | None = None) -> str:
-    """The name of a bundled pair, that of its shared model; by default the best that there is."""
-    there = bundled()
-    whole = [one for one in PAIRS if one in there and f"{one}-hamilton" in there]
-    chosen = name or (whole[0] if whole else None)
-    if chosen not in whole or chosen is None:
-        raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(whole) or 'none'}")
-    return chosen
+    chosen = name or next(iter(PAIRS))
+    if chosen not in PAIRS:
+        raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(PAIRS)}")
+    shared, hamilton = (load_checkpoint(bundled()[one])[0] for one in PAIRS[chosen])
+    return Pair(chosen, shared, hamilton)
 
 
 def inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:

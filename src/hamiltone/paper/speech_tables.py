@@ -15,6 +15,7 @@ from hamiltone.data.pairs import FOLDERS
 from hamiltone.evaluation import ModelName, Report, Unprocessed, evaluate, write_report
 from hamiltone.inference import enhance
 from hamiltone.metrics import Interval
+from hamiltone.paper.pair import PAIRS
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.result import Result, Row, Status, row
 from hamiltone.paper.study import Study
@@ -24,6 +25,7 @@ BESIDE = {
     "unprocessed": "noisy",
     "default": "qconformer-shared",
     "compact": "qconformer-shared",
+    "compact-shared": "qconformer-shared",
     "compact-hamilton": "qconformer-hamilton",
     "qconformer": "qconformer-shared",
     "qconformer-hamilton": "qconformer-hamilton",
@@ -61,7 +63,7 @@ def _evaluate(study: Study, root: Path) -> None:
     """Judge the noisy input and the pair on the test set, unless a report of them is there."""
     clean, noisy = (root / folder for folder in FOLDERS["test"])
     there = {system for system, _ in read_reports(study.options.results)}
-    systems = (Unprocessed(), ModelName(study.pair.name), ModelName(f"{study.pair.name}-hamilton"))
+    systems = (Unprocessed(), *map(ModelName, PAIRS[study.pair.name]))
     study.options.results.mkdir(parents=True, exist_ok=True)
     for system in systems:
         if str(system) not in there:
