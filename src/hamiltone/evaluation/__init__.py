@@ -2,7 +2,7 @@
 
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, write_report
-from hamiltone.evaluation.run import DEFAULT_METRICS, FileScores, Folder, ModelName, Unprocessed, evaluate
+from hamiltone.evaluation.run import DEFAULT_METRICS, FileScores, Folder, ModelName, System, Unprocessed, evaluate
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -10,6 +10,7 @@ __all__ = [
     "Folder",
     "ModelName",
     "Report",
+    "System",
     "Unprocessed",
     "compare",
     "evaluate",

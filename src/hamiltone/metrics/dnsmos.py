@@ -70,7 +70,7 @@ class SlidingNetwork:
         features = "mos_estimator_logpow/conv2d_3/Relu:0"
         self._front = _session(model, "input_1", features, threads)
         self._back = _session(model, features, "Identity:0", threads)
-        self._samples = self._features = np.zeros(0)
+        self._samples = self._features = np.zeros(0, np.float32)
 
     def run(self, names: None, inputs: dict[str, NDArray[np.float32]]) -> list[NDArray[np.float32]]:
         """The ratings of windows, as an inference session gives them.

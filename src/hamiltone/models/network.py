@@ -26,8 +26,8 @@ class MaskHead(nn.Module):
         self.mix = nn.Sequential(QConv2d(channels, channels, 3, padding=1, bias=False), activation or nn.PReLU())
         self.project = nn.Conv2d(4 * channels, 2, 1)
         self.combine = nn.Conv2d(2, 2, 1)
-        with torch.no_grad():
-            self.combine.weight[1] = self.combine.bias[1] = 0
+        for parameter in self.combine.parameters():
+            nn.init.zeros_(parameter[1])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Read mask and phase off the features."""

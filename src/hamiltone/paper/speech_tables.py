@@ -12,7 +12,7 @@ from hamiltone.analysis.cost import model_costs
 from hamiltone.benchmark.model import Variant, make
 from hamiltone.benchmark.timing import interleaved
 from hamiltone.data.pairs import FOLDERS
-from hamiltone.evaluation import ModelName, Report, Unprocessed, evaluate, write_report
+from hamiltone.evaluation import ModelName, Report, System, Unprocessed, evaluate, write_report
 from hamiltone.inference import enhance
 from hamiltone.metrics import Interval
 from hamiltone.paper.pair import PAIRS
@@ -63,7 +63,7 @@ def _evaluate(study: Study, root: Path) -> None:
     """Judge the noisy input and the pair on the test set, unless a report of them is there."""
     clean, noisy = (root / folder for folder in FOLDERS["test"])
     there = {system for system, _ in read_reports(study.options.results)}
-    systems = (Unprocessed(), *map(ModelName, PAIRS[study.pair.name]))
+    systems: list[System] = [Unprocessed(), *map(ModelName, PAIRS[study.pair.name])]
     study.options.results.mkdir(parents=True, exist_ok=True)
     for system in systems:
         if str(system) not in there:
