@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from hamiltone.cli.options import progress_bar
+from hamiltone.cli.options import progress_bar, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
-    from hamiltone.evaluation import Report
-    from hamiltone.evaluation.run import System
+    from hamiltone.evaluation import Report, System
     from hamiltone.metrics import Difference, Interval
 
 
@@ -76,19 +75,22 @@ def _system(model: str | None, enhanced: Path | None, unprocessed: bool) -> "Sys
 
 def _print(report: "Report") -> None:
     groups = report.by_snr()
-    table = Table(title=f"{report.system}: {len(report.files)} files", caption="by input SNR on the right")
-    for heading in ("metric", "mean", "95 % interval", *groups):
-        table.add_column(heading, justify="left" if heading == "metric" else "right")
+    title = f"{report.system}: {len(report.files)} files"
+    table = Table(title=title, caption="by input SNR on the right", box=SIMPLE_HEAD)  # no frame: it fits 80 columns
+    for heading in ("metric", "mean", "95 % interval"):
+        table.add_column(heading, justify="left" if heading == "metric" else "right", no_wrap=True)
+    for heading in groups:
+        table.add_column(heading, justify="right")
     for name, value in report.summary().items():
         interval = "" if value is None else f"{value.low:.3f} to {value.high:.3f}"
-        table.add_row(name, _mean(value), interval, *(_mean(part[name]) for part in groups.values()))
-    Console().print(table)
+        table.add_row(name, _mean(value), interval, *(_mean(part[name], 2) for part in groups.values()))
+    wide_console().print(table)
     for line in report.failures()[:20]:
         typer.echo(f"hamiltone: {line}", err=True)
 
 
-def _mean(value: "Interval | None") -> str:
-    return "-" if value is None else f"{value.mean:.3f}"
+def _mean(value: "Interval | None", digits: int = 3) -> str:
+    return "-" if value is None else f"{value.mean:.{digits}f}"
 
 
 def _print_differences(first: str, second: str, differences: "dict[str, Difference]") -> None:
@@ -98,4 +100,4 @@ def _print_differences(first: str, second: str, differences: "dict[str, Differen
     for name, value in differences.items():
         interval = f"{value.low:+.3f} to {value.high:+.3f}"
         table.add_row(name, f"{value.mean:+.3f}", interval, f"{value.p_value:.4f}", str(value.files))
-    Console().print(table)
+    wide_console().print(table)
