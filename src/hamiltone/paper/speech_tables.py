@@ -92,7 +92,7 @@ def _beside(system: str, summary: dict[str, Any], printed: dict[str, Any]) -> li
     label = f"measured here: {system}, {files} files" + (f", beside {theirs['label']}" if theirs else "")
     return [
         row(label, name, theirs.get(name), Interval(**summary[name]), decimals=None if name in theirs else 2)
-        for name in METRICS
+        for name in (*METRICS, "dnsmos_ovrl")
         if summary.get(name)
     ]
 
