@@ -61,9 +61,10 @@ def reproduce(names: Iterable[str], options: Options, tick: Callable[[str], None
         tick(name)
         start = time.perf_counter()
         result = ITEMS[name](study)
+        flags = " --quick" * options.quick + " --data VoiceBank" * (options.data is not None)
         made = {
             "quick": options.quick,
-            "command": f"hamiltone reproduce {name}{' --quick' if options.quick else ''}",
+            "command": f"hamiltone reproduce {name}{flags}",
             "seconds": round(time.perf_counter() - start, 1),
             **asdict(this_machine()),
         }
