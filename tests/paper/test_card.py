@@ -76,3 +76,14 @@ def test_the_curve_tells_the_minutes_at_each_validation(tmp_path: Path) -> None:
     assert fill("curve", tmp_path)[-2:] == [
         f"| {run} | 60 | 2 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" for run in (1, 2)
     ]
+
+
+def test_cost_has_a_row_for_every_folded_variant_and_every_peer(tmp_path: Path) -> None:
+    speed = {"seconds": 10.0, "rtf": 0.05, "rtf_p10": 0.04, "rtf_p90": 0.06, "peak_mb": 80.4}
+    rows = [{"attention": "shared", "path": "fused", "folded": folded, **speed} for folded in (True, False)]
+    (tmp_path / "bench-compact-2.json").write_text(json.dumps(rows))
+    (tmp_path / "bench-peer-other.json").write_text(json.dumps({"system": "other", **speed}))
+    assert fill("cost", tmp_path)[2:] == [
+        "| shared scores, fused | 2 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |",
+        "| other | 1 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |",
+    ]

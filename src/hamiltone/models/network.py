@@ -12,8 +12,8 @@ from hamiltone.nn import QConv2d, concat
 class MaskHead(nn.Module):
     """Two real channels per bin: a mask in (0, `limit`) and a phase correction in (-π, π).
 
-    At first the correction is zero. From a random one, radians away, some bins never find back: losses of magnitudes
-    are blind to it, and the shorter way may lead to the wrong end of the tanh.
+    At first the correction is zero. From a random one, radians away, the loudest bins may never find back, while
+    losses of magnitudes, which are blind to it, go down.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
