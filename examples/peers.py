@@ -3,7 +3,8 @@
 pip install noisereduce tqdm             python examples/peers.py noisereduce NOISY OUT
 pip install --no-deps pyrnnoise          python examples/peers.py rnnoise NOISY OUT
 
-With --bench FILE it first measures time and memory on 10 s of noise, both on one thread.
+With --bench FILE it first measures time and memory on 10 s of noise; docs/compact.md has them on one thread, by
+OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 in the environment.
 
 Each runs as its authors ship it: noisereduce with its default, non-stationary gating; RNNoise at 48 kHz with its
 built-in model. RNNoise answers two frames (20 ms) late; that delay is taken back, nothing else is aligned.
