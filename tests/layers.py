@@ -26,6 +26,11 @@ def sequence(batch: int, length: int) -> Inputs:
     return torch.randn(batch, length, 4, DIM), {}
 
 
+def few_positions(batch: int, length: int) -> Inputs:
+    """A recurrence is exported step by step, so for one length; on a stream that is one."""
+    return torch.randn(batch, 3, 4, DIM), {}
+
+
 def signal(batch: int, length: int) -> Inputs:
     return torch.randn(batch, 4, DIM, length), {}
 
@@ -55,6 +60,17 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.block(x, causal=True)
+
+
+class Recurrent(nn.Module):
+    """What a recurrent unit puts out, without its state."""
+
+    def __init__(self, unit: nn.Module) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.unit(x)[0]
 
 
 def feed_forward() -> nn.Module:
@@ -117,6 +133,9 @@ CASES = (
     Case(qnn.QRMSNorm, lambda: qnn.QRMSNorm(DIM), sequence),
     Case(qnn.QLayerNorm, lambda: qnn.QLayerNorm(DIM), sequence),
     Case(qnn.QBatchNorm, lambda: qnn.QBatchNorm(DIM), feature_map),
+    Case(qnn.QSequenceBatchNorm, lambda: qnn.QSequenceBatchNorm(DIM), sequence),
+    Case(qnn.QGRU, lambda: Recurrent(qnn.QGRU(DIM, 6)), few_positions),
+    Case(qnn.QGRU, lambda: Recurrent(qnn.QGRU(DIM, 6, bidirectional=True)), few_positions, folded=True),
     Case(qnn.QDropout, lambda: qnn.QDropout(0.0), sequence),
     Case(qnn.QGLU, qnn.QGLU, sequence),
     Case(qnn.QPReLU, lambda: qnn.QPReLU(DIM), signal),

@@ -67,7 +67,7 @@ def test_differences_of_names_and_shapes_are_named(path):
     [
         ({"format": 99}, "checkpoint format is 99, this version reads 1"),
         ({"config": {"family": "compact", "colour": 3}}, "does not know: colour"),
-        ({"config": {"family": "giant"}}, "family must be one of paper, compact, vision, text, got 'giant'"),
+        ({"config": {"family": "giant"}}, "family must be one of paper, compact, rows, vision, text, got 'giant'"),
         ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be shared or hamilton"),
     ],
 )

@@ -78,6 +78,19 @@ def reverberate(signal: Signal, response: Signal) -> tuple[Signal, Signal]:
     return heard, early
 
 
+def change_level(rng: np.random.Generator, signal: Signal) -> Signal:
+    """Fade within 50 ms, at any moment, to a part that is 6 to 35 dB softer or louder.
+
+    Shape:
+        signal: ``(..., L)``, such as noisy and clean together
+        returns: ``(..., L)``
+    """
+    length, fade = signal.shape[-1], SAMPLE_RATE // 20
+    change_db = rng.uniform(6, 35) * (1 if rng.random() < 0.5 else -1)
+    reached = ((np.arange(length) - rng.integers(length)) / fade).clip(0, 1)
+    return signal * (10 ** (change_db / 20 * reached)).astype(np.float32)
+
+
 def set_level(noisy: Signal, clean: Signal, level_db: float) -> tuple[Signal, Signal]:
     """Scale both alike so that the noisy signal has this active level in dB of full scale, or less: neither clips.
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from hamiltone.data.augment import clip, encode, equalise, limit_band, reverberate, set_level
+from hamiltone.data.augment import change_level, clip, encode, equalise, limit_band, reverberate, set_level
 from hamiltone.data.rooms import Rooms, decaying_room
 from hamiltone.data.signals import Signal, active_level, decibels
 from hamiltone.data.synthetic import NOMINAL_DB
@@ -42,6 +42,7 @@ class Variety:
     band_limited: float = 0.15
     encoded: float = 0.06
     clipped: float = 0.06
+    uneven: float = 0.15  # everything suddenly louder or softer, as when the speaker changes
     target: Literal["early", "reverberant"] = "early"  # of a reverberant mixture: 50 ms of the room, or all of it
 
     def __post_init__(self) -> None:
@@ -71,6 +72,7 @@ PLAIN = Variety(
     band_limited=0.0,
     encoded=0.0,
     clipped=0.0,
+    uneven=0.0,
 )
 """Speech plus noise at a random ratio and level, nothing else."""
 
@@ -124,6 +126,8 @@ def compose(
     noisy = mix(heard, noise, snr_db, least_speech=_QUIET_SPEECH, least_noise=_QUIET_NOISE)
     if befalls(variety.band_limited):
         noisy, clean = limit_band(rng, np.stack([noisy, clean]))
+    if befalls(variety.uneven):
+        noisy, clean = change_level(rng, np.stack([noisy, clean]))
     noisy, clean = set_level(noisy, clean, rng.uniform(*variety.level_db))
     if befalls(variety.encoded):
         noisy = encode(rng, noisy)

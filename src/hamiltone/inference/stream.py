@@ -52,14 +52,15 @@ def enhance_window(window: Samples, sample_rate: int, model: Enhancer, *, level:
     """
     low = resample(window, sample_rate, model.sample_rate)
     waveform = torch.from_numpy(np.ascontiguousarray(low.T)).to(model.stft.window.device)  # (C, M)
-    reference = waveform.mean(0, keepdim=True) / level
+    spectrum = model.stft(waveform)  # (C, T, F)
+    reference = spectrum.mean(0, keepdim=True) / level
     gain = model.gain(reference)  # (1, T, F)
-    filtered = np.ascontiguousarray(model.apply_gain(waveform, gain).cpu().numpy().T)  # (M, C)
+    filtered = np.ascontiguousarray(model.stft.inverse(spectrum * gain, len(low)).cpu().numpy().T)  # (M, C)
     if sample_rate == model.sample_rate:
         return filtered
 
     length, ratio = len(window), sample_rate / model.sample_rate
     high = window - resample(low, model.sample_rate, sample_rate, length)
-    frame_gain = high_band_gain(model.stft(reference), gain, seen=min(ratio, 1.0))
+    frame_gain = high_band_gain(reference, gain, seen=min(ratio, 1.0))
     high *= over_samples(frame_gain, hop=model.stft.hop * ratio, length=length)
     return resample(filtered, model.sample_rate, sample_rate, length) + high

@@ -6,7 +6,15 @@ import torch
 
 from hamiltone.errors import InputError
 from hamiltone.models.checkpoint import Header, load_any, load_checkpoint, load_classifier, save_checkpoint
-from hamiltone.models.configs import CompactConfig, Config, EnhancerConfig, SpeechConfig, TextConfig, VisionConfig
+from hamiltone.models.configs import (
+    CompactConfig,
+    Config,
+    EnhancerConfig,
+    RowConfig,
+    SpeechConfig,
+    TextConfig,
+    VisionConfig,
+)
 from hamiltone.models.enhancer import Enhancer, folded
 from hamiltone.models.presets import PRESETS, build, preset
 from hamiltone.models.text import TextClassifier
@@ -20,6 +28,7 @@ __all__ = [
     "EnhancerConfig",
     "Header",
     "ImageClassifier",
+    "RowConfig",
     "SpeechConfig",
     "TextClassifier",
     "TextConfig",

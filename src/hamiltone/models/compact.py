@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hamiltone.models.tiling import over_time
-from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QLayerNorm, QLinear, concat
+from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QLayerNorm, QLinear, QSequenceBatchNorm, concat
 
 
 def activation() -> nn.Module:
@@ -67,38 +67,35 @@ class RealDepthwise(nn.Module):
         return y[..., 0].transpose(1, 2).unflatten(2, (4, dim))
 
 
-class DepthwiseModule(nn.Sequential):
-    """The Conformer's convolution module with real depthwise kernels: norm, gated 1x1, filter, SiLU, 1x1.
-
-    Shape:
-        x: ``(B, N, 4, dim)``
-        returns: the same
-    """
-
-    def __init__(self, dim: int, kernel_size: int) -> None:
-        super().__init__(
-            QLayerNorm(dim),
-            QLinear(dim, 2 * dim),
-            QGLU(),
-            RealDepthwise(dim, kernel_size),
-            nn.SiLU(),
-            QLinear(dim, dim),
-        )
+def depthwise_layers(dim: int, kernel_size: int) -> list[nn.Module]:
+    """The Conformer's convolution module with real depthwise kernels: gated 1x1, filter, SiLU, 1x1."""
+    gate = [QLinear(dim, 2 * dim), QGLU()]
+    return [*gate, RealDepthwise(dim, kernel_size), nn.SiLU(), QLinear(dim, dim)]
 
 
 class CompactBlock(nn.Module):
     """Attention, convolution and feed-forward along a sequence, each with a residual.
 
+    A layer norm stands before each of the three; a batch norm stands after it, where `fold` merges it into a weight.
+
+    Args:
+        dim: Quaternions.
+        norm: "layer" or "batch".
+        parts: The layers of attention, convolution and feed-forward.
+
     Shape:
         x: ``(B, N, 4, dim)``
         returns: the same
     """
 
-    def __init__(self, dim: int, attention: nn.Module, convolution: nn.Module, feed_forward: nn.Module) -> None:
+    def __init__(self, dim: int, norm: str, parts: Sequence[Sequence[nn.Module]]) -> None:
         super().__init__()
-        self.attention = nn.Sequential(QLayerNorm(dim), attention)
-        self.convolution = convolution
-        self.feed_forward = nn.Sequential(QLayerNorm(dim), feed_forward)
+        self.attention, self.convolution, self.feed_forward = (
+            nn.Sequential(*layers, QSequenceBatchNorm(dim))
+            if norm == "batch"
+            else nn.Sequential(QLayerNorm(dim), *layers)
+            for layers in parts
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Mix all positions, then neighbours, then channels."""

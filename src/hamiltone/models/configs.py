@@ -38,7 +38,8 @@ class EnhancerConfig:
 class CompactConfig:
     """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis.
 
-    The network sees `bands` instead of the bins (see `hamiltone.models.bands`); 0 leaves it the bins.
+    The network sees `bands` instead of the bins (see `hamiltone.models.bands`); 0 leaves it the bins. `decay` is that
+    of the level that it sees, per frame; 0 is the level of the whole recording.
     """
 
     attention: Attention = "shared"
@@ -52,6 +53,8 @@ class CompactConfig:
     exponent: float = 0.3
     mask_limit: float = 1.2
     bands: int = 129
+    norm: Literal["layer", "batch"] = "layer"
+    decay: float = 0.0
     n_fft: int = 512
     hop: int = 256
     sample_rate: int = 16_000
@@ -61,9 +64,50 @@ class CompactConfig:
             raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
         if len(self.channels) != len(self.dilations):
             raise InputError(f"expected a dilation for every stage, got {self.channels} and {self.dilations}")
+        if self.norm not in ("layer", "batch"):
+            raise InputError(f"norm must be layer or batch, got {self.norm!r}")
         rows = self.bands or self.n_fft // 2 + 1
         if (rows - 1) % 2 ** len(self.channels):
             raise InputError(f"{len(self.channels)} stages cannot halve {rows} bins or bands evenly")
+
+
+@dataclass(frozen=True)
+class RowConfig:
+    """The network of rows (see `hamiltone.models.rows`); sizes count quaternions.
+
+    `stride` bins become one of the encoder's rows, and those become `rows`. A `causal` network never looks ahead, so it
+    runs on a stream; `decay` is that of the level that it sees, per frame.
+    """
+
+    attention: Attention = "shared"
+    causal: bool = True
+    channels: int = 12
+    dim: int = 12
+    memory: int = 12
+    rows: int = 24
+    blocks: int = 3
+    heads: int = 4
+    residuals: int = 2
+    kernel_size: int = 8
+    stride: int = 4
+    decay: float = 0.992
+    exponent: float = 0.3
+    mask_limit: float = 1.2
+    n_fft: int = 512
+    hop: int = 256
+    sample_rate: int = 16_000
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("shared", "hamilton"):
+            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        _check_heads(self.heads, self.dim)
+        if self.n_fft % (2 * self.stride) or (self.kernel_size - self.stride) % 2 or self.kernel_size < self.stride:
+            raise InputError(
+                f"expected a stride that divides {self.n_fft // 2} bins and a kernel that is longer by an even number, "
+                f"got {self.stride} and {self.kernel_size}"
+            )
+        if not 0 < self.decay < 1:
+            raise InputError(f"decay must lie between 0 and 1, got {self.decay}")
 
 
 @dataclass(frozen=True)
@@ -121,11 +165,12 @@ def _check_heads(heads: int, dim: int) -> None:
         raise InputError(f"heads must divide the {dim} quaternions of the Transformer, got {heads}")
 
 
-SpeechConfig = EnhancerConfig | CompactConfig
+SpeechConfig = EnhancerConfig | CompactConfig | RowConfig
 Config = SpeechConfig | VisionConfig | TextConfig
 _FAMILIES: dict[str, type[Config]] = {
     "paper": EnhancerConfig,
     "compact": CompactConfig,
+    "rows": RowConfig,
     "vision": VisionConfig,
     "text": TextConfig,
 }

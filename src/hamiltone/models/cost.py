@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from hamiltone.models.bands import Bands
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.enhancer import Enhancer
-from hamiltone.nn import QAttention, QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d, QLinear, QTNAttention
+from hamiltone.models.rows import RowMap
+from hamiltone.nn import QGRU, QAttention, QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d, QLinear, QTNAttention
 from hamiltone.nn.conv import QConv
 
 _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.ConvTranspose1d | nn.ConvTranspose2d
@@ -62,6 +63,17 @@ def _(layer: QAttention, x: Tensor, y: Tensor) -> int:
     """Self-attention over ``(B, N, 4, C)``: scores (4 or 16 products) and values (4) for every pair of positions."""
     products = (16 if layer.rule.maps == 4 else 4) + 4
     return products * x.shape[0] * x.shape[1] ** 2 * layer.dim
+
+
+@layer_macs.register
+def _(layer: QGRU, x: Tensor, y: tuple[Tensor, Tensor]) -> int:
+    """Six quaternion products for every position and direction; the layers that hold the weights are not called."""
+    return 12 * (layer.in_dim + layer.dim) * y[0].numel()
+
+
+@layer_macs.register
+def _(layer: RowMap, x: Tensor, y: Tensor) -> int:
+    return layer.weight.shape[1] * y.numel()
 
 
 @layer_macs.register

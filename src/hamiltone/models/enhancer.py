@@ -5,7 +5,11 @@ from torch import Tensor, nn
 
 from hamiltone.audio.features import quaternion_features, spectral_gain
 from hamiltone.audio.stft import STFT
+from hamiltone.models.level import RunningLevel
+from hamiltone.models.rows import RowNetwork
 from hamiltone.nn import fold
+
+State = tuple[Tensor, ...]
 
 
 def rms_level(waveform: Tensor) -> Tensor:
@@ -17,34 +21,73 @@ def rms_level(waveform: Tensor) -> Tensor:
 class Enhancer(nn.Module):
     """Estimates a complex gain per time-frequency bin from the noisy spectrum and applies it.
 
-    The network sees a waveform of unit level, so the result does not depend on how loud the recording is. `network`
-    maps quaternion features ``(B, 4, 1, T, F)``, compressed by `exponent`, to a magnitude mask and a phase correction,
-    each ``(B, T, F)``.
+    The result does not depend on how loud the recording is: the network sees unit level, over the whole recording or,
+    with a `level`, over the frames around each frame.
+
+    Args:
+        stft: The transform.
+        network: Maps quaternion features ``(B, 4, 1, T, F)`` to a magnitude mask and a phase correction, each
+            ``(B, T, F)``.
+        sample_rate: The only rate at which the network understands speech.
+        exponent: What magnitudes are raised to in the features; below one it brings quiet and loud bins together.
+        level: What the features are divided by.
 
     Shape:
         waveform: ``(B, L)``, L >= 1, at `sample_rate`
         returns: ``(B, L)``
     """
 
-    def __init__(self, stft: STFT, network: nn.Module, *, sample_rate: int = 16_000, exponent: float = 1.0) -> None:
+    def __init__(
+        self,
+        stft: STFT,
+        network: nn.Module,
+        *,
+        sample_rate: int = 16_000,
+        exponent: float = 1.0,
+        level: RunningLevel | None = None,
+    ) -> None:
         super().__init__()
         self.stft, self.network, self.sample_rate, self.exponent = stft, network, sample_rate, exponent
+        self.level = level
+
+    @property
+    def streams(self) -> bool:
+        """Whether `step` can go on from frame to frame: no frame looks ahead."""
+        return self.level is not None and self.level.causal and isinstance(self.network, RowNetwork)
 
     def forward(self, waveform: Tensor) -> Tensor:
         """Enhance whole waveforms, each with its own level."""
-        return self.apply_gain(waveform, self.gain(waveform / rms_level(waveform)))
+        spectrum = self.stft(waveform)
+        gain = self.gain(spectrum / rms_level(waveform)[..., None])
+        return self.stft.inverse(spectrum * gain, waveform.shape[-1])
 
-    def gain(self, waveform: Tensor) -> Tensor:
-        """The complex gain ``(B, T, F)`` for waveforms that already have unit level (over the whole recording)."""
-        mask, phase = self.network(quaternion_features(self.stft(waveform), self.exponent))
-        return spectral_gain(mask, phase)
+    def gain(self, spectrum: Tensor) -> Tensor:
+        """The complex gain ``(B, T, F)`` for spectra of waveforms that have unit level over the whole recording."""
+        features = quaternion_features(spectrum, self.exponent)
+        if self.level is not None:
+            features, _ = _levelled(features, self.level, features.new_zeros(len(features), 2))
+        return spectral_gain(*self.network(features))
 
-    def apply_gain(self, waveform: Tensor, gain: Tensor) -> Tensor:
-        """Filter waveforms ``(B, L)`` of any level by a gain ``(B, T, F)``."""
-        return self.stft.inverse(self.stft(waveform) * gain, waveform.shape[-1])
+    def step(self, spectrum: Tensor, state: State = ()) -> tuple[Tensor, State]:
+        """The gain of the next frames of a stream of any level, and the state to go on from; an empty one begins."""
+        if not self.streams or self.level is None or not isinstance(self.network, RowNetwork):
+            raise ValueError("this network looks ahead: it enhances recordings, not streams")
+        features = quaternion_features(spectrum, self.exponent)
+        level = state[0] if state else features.new_zeros(len(features), 2)
+        features, level = _levelled(features, self.level, level)
+        (mask, phase), memory = self.network.step(features, state[1:])
+        return spectral_gain(mask, phase), (level, *memory)
+
+
+def _levelled(features: Tensor, level: RunningLevel, state: Tensor) -> tuple[Tensor, Tensor]:
+    """Features ``(B, 4, 1, T, F)`` divided by the running level of their magnitudes, which are the component i."""
+    values, state = level(features[:, 1, 0], state)
+    return features / values[:, None, None, :, None], state
 
 
 def folded(model: Enhancer) -> Enhancer:
     """The model in plain real layers, for inference (see `hamiltone.nn.fold`)."""
     network = fold(model.network)
-    return Enhancer(model.stft, network, sample_rate=model.sample_rate, exponent=model.exponent).eval()
+    return Enhancer(
+        model.stft, network, sample_rate=model.sample_rate, exponent=model.exponent, level=model.level
+    ).eval()

@@ -15,25 +15,29 @@ from hamiltone.models.compact import (
     CompactDecoder,
     CompactEncoder,
     CompactNetwork,
-    DepthwiseModule,
     activation,
+    depthwise_layers,
 )
 from hamiltone.models.configs import (
     Attention,
     CompactConfig,
     Config,
     EnhancerConfig,
+    RowConfig,
     SpeechConfig,
     TextConfig,
     VisionConfig,
 )
 from hamiltone.models.densenet import Decoder, Encoder
 from hamiltone.models.enhancer import Enhancer
+from hamiltone.models.level import RunningLevel
 from hamiltone.models.network import MaskHead, SpectrogramNetwork
 from hamiltone.models.real import real_twin
+from hamiltone.models.rows import RowBlock, RowHead, RowNetwork, row_decoder, row_encoder
 from hamiltone.models.text import TextClassifier, WordEmbedding
 from hamiltone.models.vision import ImageClassifier, QResNet
 from hamiltone.nn import (
+    QGRU,
     HamiltonAttention,
     QConformerBlock,
     QConvModule,
@@ -56,6 +60,7 @@ PRESETS: dict[str, SpeechConfig] = {
     **_VOICEBANK,
     **{f"{name}-dns": replace(config, n_fft=512, hop=256) for name, config in _VOICEBANK.items()},
     "compact": CompactConfig(),
+    "live": RowConfig(),
 }
 
 
@@ -96,6 +101,8 @@ def build(config: Config) -> Enhancer | ImageClassifier | TextClassifier:
             return _paper_enhancer(config)
         case CompactConfig():
             return _compact_enhancer(config)
+        case RowConfig():
+            return _row_enhancer(config)
         case VisionConfig():
             return _image_classifier(config)
         case TextConfig():
@@ -143,17 +150,40 @@ def _compact_enhancer(config: CompactConfig) -> Enhancer:
     stft = STFT(config.n_fft, config.hop)
     if config.bands:
         network = Bands(network, stft.bins, config.bands, config.sample_rate)
-    return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent)
+    level = RunningLevel(config.decay, causal=False) if config.decay else None
+    return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent, level=level)
 
 
 def _compact_block(config: CompactConfig) -> nn.Module:
     dim, dropout = config.channels[-1], config.dropout
-    return CompactBlock(
-        dim,
-        ATTENTIONS[config.attention](dim, config.heads, dropout=dropout),
-        DepthwiseModule(dim, config.kernel_size),
-        QFeedForward(dim, config.feed_forward, dropout=dropout),
+    attention = ATTENTIONS[config.attention](dim, config.heads, dropout=dropout)
+    feed_forward = QFeedForward(dim, config.feed_forward, dropout=dropout)
+    parts = [[attention], depthwise_layers(dim, config.kernel_size), [feed_forward]]
+    return CompactBlock(dim, config.norm, parts)
+
+
+def _row_enhancer(config: RowConfig) -> Enhancer:
+    stft, bidirectional = STFT(config.n_fft, config.hop), not config.causal
+    in_rows = (stft.bins - 1) // config.stride
+    network = RowNetwork(
+        config.channels,
+        config.dim,
+        in_rows,
+        config.rows,
+        row_encoder(config.channels, config.kernel_size, config.stride, config.residuals),
+        [
+            RowBlock(
+                config.dim,
+                QGRU(config.dim, config.memory, bidirectional=bidirectional),
+                ATTENTIONS[config.attention](config.dim, config.heads),
+            )
+            for _ in range(config.blocks)
+        ],
+        row_decoder(config.channels, config.residuals),
+        RowHead(config.channels, config.kernel_size, config.stride, config.mask_limit),
     )
+    level = RunningLevel(config.decay, causal=config.causal)
+    return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent, level=level)
 
 
 def _image_classifier(config: VisionConfig) -> ImageClassifier:

@@ -12,12 +12,14 @@ from hamiltone.nn.dropout import QDropout
 from hamiltone.nn.fold import fold
 from hamiltone.nn.init import isotropic_, polar_
 from hamiltone.nn.linear import QLinear
-from hamiltone.nn.norm import QBatchNorm, QLayerNorm, QRMSNorm
+from hamiltone.nn.norm import QBatchNorm, QLayerNorm, QRMSNorm, QSequenceBatchNorm
 from hamiltone.nn.qtn import QTNAttention
+from hamiltone.nn.recurrent import QGRU
 from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
 
 __all__ = [
     "QGLU",
+    "QGRU",
     "HamiltonAttention",
     "HamiltonScore",
     "KVCache",
@@ -35,6 +37,7 @@ __all__ = [
     "QLinear",
     "QPReLU",
     "QRMSNorm",
+    "QSequenceBatchNorm",
     "QTNAttention",
     "QTransformerBlock",
     "ScoreRule",

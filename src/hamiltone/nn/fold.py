@@ -6,6 +6,7 @@ values in one product whose rows are already in head order.
 """
 
 import copy
+from collections.abc import Iterator
 from functools import singledispatch
 from typing import TypeGuard, TypeVar
 
@@ -29,8 +30,10 @@ from hamiltone.nn.conv import (
     split_groups,
 )
 from hamiltone.nn.conv2d import conv2d
+from hamiltone.nn.dropout import QDropout
 from hamiltone.nn.linear import QLinear
-from hamiltone.nn.norm import QBatchNorm, QRMSNorm
+from hamiltone.nn.norm import QBatchNorm, QRMSNorm, QSequenceBatchNorm
+from hamiltone.nn.recurrent import QGRU, run_gru
 
 Memo = dict[nn.Module, nn.Module]
 Layer = TypeVar("Layer", bound=nn.Module)
@@ -174,10 +177,15 @@ def _(layer: QConv, memo: Memo) -> nn.Module:
 @_convert.register
 def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
     if _is_plain(sequence, nn.Sequential, "forward"):
+        sequence = nn.Sequential(*_flat(sequence))
         for i in range(len(sequence) - 1):
             layer, follower = sequence[i], sequence[i + 1]
-            if _absorbs(layer) and _is_plain(follower, QBatchNorm, "forward"):
+            if _absorbs(layer) and _normalises(follower):
                 sequence[i] = _absorb_norm(layer, follower)
+                sequence[i + 1] = nn.Identity()
+            elif _is_foldable(layer) and _normalises(follower) and _absorbs(layer.out):
+                sequence[i] = attention = copy.deepcopy(layer)
+                attention.out = _absorb_norm(layer.out, follower)
                 sequence[i + 1] = nn.Identity()
             elif _absorbs(layer) and _gates(layer, follower):
                 sequence[i] = _absorb_gate(layer, memo)
@@ -185,10 +193,23 @@ def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
     return _convert.dispatch(nn.Module)(sequence, memo)
 
 
+def _flat(sequence: nn.Sequential) -> Iterator[nn.Module]:
+    """The layers of a sequence and of sequences within it that leave a mark; dropout leaves none in evaluation."""
+    for layer in sequence:
+        if _is_plain(layer, nn.Sequential, "forward"):
+            yield from _flat(layer)
+        elif not isinstance(layer, nn.Dropout | QDropout | nn.Identity):
+            yield layer
+
+
 def _absorbs(layer: nn.Module) -> TypeGuard[QLinear | QConv]:
     """Whether `layer` can take in what follows it: its weight must be its own, not computed by a parametrization."""
     plain = _is_plain(layer, QLinear, "forward") or _is_plain(layer, QConv, "forward")
     return plain and not is_parametrized(layer)
+
+
+def _normalises(layer: nn.Module) -> TypeGuard[QBatchNorm]:
+    return _is_plain(layer, QSequenceBatchNorm, "forward") or _is_plain(layer, QBatchNorm, "forward")
 
 
 def _absorb_norm(layer: QLinear | QConv, norm: QBatchNorm) -> QLinear | QConv:
@@ -287,13 +308,37 @@ class FoldedAttention(QAttention):
 
 @_convert.register
 def _(attention: QAttention, memo: Memo) -> nn.Module:
-    if _is_plain(attention, QAttention, "forward", "project", "split_heads", "merge"):
-        layers = (attention.query, attention.key, attention.value, attention.out)
-        norms = (attention.query_norm, attention.key_norm)
-        if (
-            all(_is_plain(layer, QLinear, "forward") for layer in layers)
-            and len({layer.bias is None for layer in layers}) == 1
-            and all(_is_plain(norm, QRMSNorm, "forward") or isinstance(norm, nn.Identity) for norm in norms)
-        ):
-            return FoldedAttention(attention)
-    return _convert.dispatch(nn.Module)(attention, memo)
+    return FoldedAttention(attention) if _is_foldable(attention) else _convert.dispatch(nn.Module)(attention, memo)
+
+
+def _is_foldable(attention: nn.Module) -> TypeGuard[QAttention]:
+    """Whether `FoldedAttention` can stand for an attention: none of its parts may compute anything else."""
+    if not _is_plain(attention, QAttention, "forward", "project", "split_heads", "merge"):
+        return False
+    layers = (attention.query, attention.key, attention.value, attention.out)
+    norms = (attention.query_norm, attention.key_norm)
+    return (
+        all(_is_plain(layer, QLinear, "forward") for layer in layers)
+        and len({layer.bias is None for layer in layers}) == 1
+        and all(_is_plain(norm, QRMSNorm, "forward") or isinstance(norm, nn.Identity) for norm in norms)
+    )
+
+
+class RealGRU(nn.Module):
+    """A folded `QGRU`: the matrices that ``torch.gru`` wants, assembled once."""
+
+    def __init__(self, unit: QGRU) -> None:
+        super().__init__()
+        self.dim, self.bidirectional = unit.dim, unit.bidirectional
+        self.weights = nn.ParameterList(weight.clone() for weight in unit.real_weights())
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return run_gru(flatten(x), state, list(self.weights), self.dim, self.bidirectional)
+
+
+@_convert.register
+def _(unit: QGRU, memo: Memo) -> nn.Module:
+    layers = [*unit.input, *unit.hidden]
+    if _is_plain(unit, QGRU, "forward", "real_weights") and all(_is_plain(x, QLinear, "forward") for x in layers):
+        return RealGRU(unit)
+    return _convert.dispatch(nn.Module)(unit, memo)

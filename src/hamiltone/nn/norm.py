@@ -144,6 +144,19 @@ class QBatchNorm(nn.Module):
         return f"{self.channels}, eps={self.eps}, momentum={self.momentum}"
 
 
+class QSequenceBatchNorm(QBatchNorm):
+    """`QBatchNorm` of sequences, or of anything whose components and channels come last.
+
+    Shape:
+        x: ``(..., 4, channels)``
+        returns: the same
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        _check_sequence("QSequenceBatchNorm", x, self.channels)
+        return super().forward(x.reshape(-1, 4, self.channels)).view(x.shape)
+
+
 def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean ``(4, C)`` and modulus variance ``(C,)`` of ``(B, 4, C, ...)``."""
     var, mean = torch.var_mean(x, dim=(0, *range(3, x.dim())), correction=0)

@@ -14,6 +14,7 @@ from hamiltone.nn.norm import synchronise_batch_norms
 from hamiltone.training.config import Recipe
 from hamiltone.training.ema import MovingAverage
 from hamiltone.training.log import Log, RunLog
+from hamiltone.training.optimiser import make_optimiser
 from hamiltone.training.order import BatchOrder, stream
 from hamiltone.training.pace import Pace
 from hamiltone.training.run import RunFolder
@@ -66,11 +67,8 @@ class Loop:
         synchronise_batch_norms(self.bare)
         if recipe.run.compile:
             task.compile(self.bare)
-        settings = recipe.optimiser
-        adamw = torch.optim.AdamW(
-            self.bare.parameters(), settings.lr, betas=settings.betas, weight_decay=settings.weight_decay
-        )
-        self.model, self.optimiser = fabric.setup(self.bare, adamw)
+        optimiser = make_optimiser(self.bare.parameters(), recipe.optimiser)
+        self.model, self.optimiser = fabric.setup(self.bare, optimiser)
         seed_process(recipe.seed, fabric.global_rank)
         self.progress = Progress(samples=len(task.training))
         if folder.started:

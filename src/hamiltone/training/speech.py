@@ -17,6 +17,7 @@ from hamiltone.models import (
     Enhancer,
     EnhancerConfig,
     Header,
+    RowConfig,
     SpeechConfig,
     build,
     bundled,
@@ -146,5 +147,5 @@ def _starting_point(recipe: SpeechRecipe) -> tuple[Enhancer | None, SpeechConfig
         return None, recipe.model
     start, header = load_checkpoint(bundled().get(recipe.init, Path(recipe.init)))
     config = recipe.model or header.config
-    assert isinstance(config, EnhancerConfig | CompactConfig)
+    assert isinstance(config, EnhancerConfig | CompactConfig | RowConfig)
     return start, config

@@ -12,12 +12,16 @@ from pydantic import model_validator as model_check
 from hamiltone.data.mixing import PLAIN, Variety
 from hamiltone.data.pairs import HELD_OUT
 from hamiltone.metrics import METRICS
-from hamiltone.models import CompactConfig, EnhancerConfig, SpeechConfig, preset
+from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, SpeechConfig, preset
 from hamiltone.models.configs import to_json
 from hamiltone.training.config import Recipe, Table
 from hamiltone.training.reading import overlay, suggestion
 
-FAMILIES: dict[str, SpeechConfig] = {"paper": EnhancerConfig("conformer", "shared"), "compact": CompactConfig()}
+FAMILIES: dict[str, SpeechConfig] = {
+    "paper": EnhancerConfig("conformer", "shared"),
+    "compact": CompactConfig(),
+    "rows": RowConfig(),
+}
 
 
 def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from hamiltone.errors import InputError
 from hamiltone.models.checkpoint import read_tensors, write_tensors
 from hamiltone.training.ema import MovingAverage
 
-FORMAT = 1
+FORMAT = 2
 KEY = "hamiltone-run"
 
 
@@ -43,11 +44,12 @@ def save_state(
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"average.{name}": tensor for name, tensor in average.model.state_dict().items()}
     tensors |= {f"random.{name}": tensor for name, tensor in random.items()}
-    names = [name for name, _ in model.named_parameters()]
-    for index, moments in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{names[index]}.{kind}": moment for kind, moment in moments.items()}
-    own = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}  # safetensors refuses shared memory
-    write_tensors(path, own, {KEY: json.dumps({"format": FORMAT, **asdict(progress)})})
+    outline = _take_tensors(optimiser.state_dict(), "optimiser", tensors)
+    own = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }  # safetensors refuses shared memory
+    content = {"format": FORMAT, "progress": asdict(progress), "optimiser": outline}
+    write_tensors(path, own, {KEY: json.dumps(content)})
 
 
 def load_state(
@@ -56,16 +58,16 @@ def load_state(
     """Undo `save_state`; the random states are returned, for each process to take its own."""
     tensors, metadata = read_tensors(path)
     content = json.loads(metadata.get(KEY, "{}"))
-    if content.pop("format", None) != FORMAT:
+    if content.get("format") != FORMAT:
         raise InputError(f"{path} is not the state of a run that this version can resume; choose another run.folder")
     try:
         model.load_state_dict(_under("model.", tensors))
         average.model.load_state_dict(_under("average.", tensors))
-        _load_moments(optimiser, [name for name, _ in model.named_parameters()], _under("optimiser.", tensors))
-    except (RuntimeError, KeyError) as error:
+        optimiser.load_state_dict(_put_tensors(content["optimiser"], tensors))
+    except (RuntimeError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} does not fit the recipe's model; choose another run.folder ({reason})") from None
-    return Progress(**content), _under("random.", tensors)
+    return Progress(**content["progress"]), _under("random.", tensors)
 
 
 def seed_process(seed: int, rank: int) -> None:
@@ -99,10 +101,27 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _load_moments(optimiser: Optimizer, names: list[str], tensors: dict[str, Tensor]) -> None:
-    moments: dict[int, dict[str, Tensor]] = {}
-    index = {name: position for position, name in enumerate(names)}
-    for name, tensor in tensors.items():
-        parameter, _, kind = name.rpartition(".")
-        moments.setdefault(index[parameter], {})[kind] = tensor
-    optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})
+def _take_tensors(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
+    """A nested value with the names of its tensors in their place; the tensors go to `tensors`.
+
+    Dictionaries become lists of pairs, since JSON would turn numbers that are keys into text.
+    """
+    if isinstance(value, Tensor):
+        tensors[name] = value
+        return {"tensor": name}
+    if isinstance(value, dict):
+        return {"items": [[key, _take_tensors(entry, f"{name}.{key}", tensors)] for key, entry in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_take_tensors(entry, f"{name}.{index}", tensors) for index, entry in enumerate(value)]
+    return value
+
+
+def _put_tensors(outline: Any, tensors: dict[str, Tensor]) -> Any:
+    """Undo `_take_tensors`; tuples come back as lists."""
+    if isinstance(outline, dict) and "tensor" in outline:
+        return tensors[outline["tensor"]]
+    if isinstance(outline, dict):
+        return {key: _put_tensors(entry, tensors) for key, entry in outline["items"]}
+    if isinstance(outline, list):
+        return [_put_tensors(entry, tensors) for entry in outline]
+    return outline

@@ -1,0 +1,41 @@
+"""The level a network sees: that of the last seconds, so that a quiet voice after a loud one is heard as well."""
+
+import torch
+from torch import Tensor, nn
+
+
+class RunningLevel(nn.Module):
+    """A weighted mean of magnitudes over all bins and the neighbouring frames, the weights falling by `decay` a frame.
+
+    `causal` frames look back alone, others to both sides. Magnitudes are meant to be compressed: then the mean follows
+    a change of many decibels within the time constant. Frames that lie outside do not count, so the first frame already
+    has a level of its own; silence has the level `floor`.
+
+    Args:
+        decay: The weight of a frame relative to its neighbour on the nearer side.
+        causal: Whether only frames up to the present count.
+        floor: Added to the mean, so that it can be divided by.
+
+    Shape:
+        magnitude: ``(B, T, F)``
+        state: ``(B, 2)``, the weighted sum and the sum of weights so far, zero at first; a causal level alone has one
+        returns: ``(B, T)`` and the state after the last frame
+    """
+
+    def __init__(self, decay: float, *, causal: bool, floor: float = 1e-4) -> None:
+        super().__init__()
+        self.decay, self.causal, self.floor = decay, causal, floor
+
+    def forward(self, magnitude: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        frames = torch.arange(magnitude.shape[1], device=magnitude.device)
+        apart = frames[:, None] - frames  # (T, T)
+        weights = torch.full_like(magnitude[0, :1, :1], self.decay) ** apart.abs()
+        if self.causal:
+            weights = weights.tril()
+        mean = magnitude.mean(-1)
+        history = torch.stack([mean, torch.ones_like(mean)], -1)  # (B, T, 2)
+        sums = weights @ history + self.decay ** (frames[:, None] + 1.0) * state[:, None]
+        return sums[..., 0] / sums[..., 1] + self.floor, sums[:, -1]
+
+    def extra_repr(self) -> str:
+        return f"decay={self.decay}, causal={self.causal}, floor={self.floor}"
