@@ -26,6 +26,7 @@ Dtype = Literal["float32", "float64", "int32"]
 
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
+_LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
@@ -210,14 +211,16 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
 class AudioWriter:
     """Writes blocks to a temporary file beside `target` that takes its place when all is written, else leaves no trace.
 
-    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM. ``int32`` blocks, for PCM
-    subtypes, are written as they are. `frames` is the length to come: it decides between wav and RF64.
+    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
+    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written as they are. `frames` is the length to
+    come: it decides between wav and RF64.
     """
 
     def __init__(self, target: Path, encoding: Encoding, *, sample_rate: int, channels: int, frames: int) -> None:
         self._target = target
         self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
         self._bits = PCM_BITS.get(encoding.subtype)
+        self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
         if self._path.exists() and not self._path.is_file():
             raise InputError(f"{target}: cannot write: it is not a regular file")
         with self._errors_in_one_line():
@@ -238,6 +241,8 @@ class AudioWriter:
         """Append a block ``(L, C)``."""
         if self._bits and block.dtype.kind == "f":
             block = to_pcm(block, self._bits)
+        elif self._limit and block.dtype.kind == "f":
+            block = block.clip(-self._limit, self._limit)
         with self._errors_in_one_line():
             for start in range(0, len(block), _WRITE_FRAMES):
                 self._file.write(block[start : start + _WRITE_FRAMES])

@@ -137,7 +137,7 @@ def _run(job: Job, settings: Settings, progress: Callable[[float], None]) -> Fil
 def _output_blocks(info: AudioInfo, survey: Survey, settings: Settings, encoding: Encoding) -> Iterator[Block]:
     if settings.strength > 0:
         with open_reader(info.path) as reader:
-            yield from enhance_stream(reader.read, survey, settings, info.sample_rate)
+            yield from enhance_stream(reader.read, survey, settings, info.sample_rate, name=str(info.path))
         return
     exact = encoding.subtype in PCM_BITS and encoding.subtype == info.encoding.subtype
     with open_reader(info.path, "int32" if exact else "float64") as reader:
