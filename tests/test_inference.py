@@ -385,7 +385,7 @@ def peak_after(minutes):
     with soundfile.SoundFile(f"{sys.argv[1]}/a.wav", "w", 16_000, 1) as file:
         for _ in range(minutes):
             file.write(minute)
-    enhance_file(f"{sys.argv[1]}/a.wav", f"{sys.argv[1]}/b.wav", model=fixed_mask(0.5))
+    enhance_file(f"{sys.argv[1]}/a.wav", f"{sys.argv[1]}/b.wav", model=fixed_mask(0.5), overwrite=True)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 torch.set_num_threads(1)

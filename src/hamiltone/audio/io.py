@@ -28,6 +28,7 @@ _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes t
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
+_LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
@@ -56,6 +57,21 @@ def _open_media(path: Path, dtype: Dtype) -> "MediaReader":
         raise InputError(f'{path}: this format needs PyAV: pip install "hamiltone[media]"') from error
     except (OSError, ValueError, LookupError, EOFError, RuntimeError) as error:  # FFmpegError comes as all of these
         raise InputError(f"{path}: is not a readable audio file") from error
+
+
+def open_damaged(path: Path, dtype: Dtype = "float32") -> "MediaReader":
+    """Open a file that `open_reader` reads only up to a damage: PyAV goes on behind it, and silence fills the gap.
+
+    An `InputError` says that it cannot.
+    """
+    with open_reader(path) as reader:
+        info = reader.info
+    media = _open_media(path, dtype)
+    if (media.info.sample_rate, media.info.channels) != (info.sample_rate, info.channels):
+        media.close()
+        raise InputError(f"{path}: is damaged")
+    media.info, media.fills_gaps = info, True
+    return media
 
 
 def probe(path: Path) -> AudioInfo:
@@ -101,6 +117,11 @@ class SoundFileReader:
         """Once all is read: the seconds that the header promises and the file does not hold."""
         return max(self.info.frames - self._frames_read, 0) / self.info.sample_rate
 
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing."""
+        return self.missing > 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -116,7 +137,7 @@ def _promised_frames(frames: int, log: str) -> int:
 
 
 class MediaReader:
-    """Decodes the first audio stream of whatever PyAV opens, one packet at a time.
+    """Decodes the first audio stream of whatever PyAV opens, packet by packet; broken packets are left out.
 
     The subtype is soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of
     the codec.
@@ -125,12 +146,13 @@ class MediaReader:
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
         self._container = self._av.open(str(path), options={"protocol_whitelist": "file"})
+        self._broken = False
         try:
             stream = self._container.streams.audio[0]
-            self._decoded = self._container.decode(stream)
+            self._decoded = self._decode(stream)
             first = next(self._decoded, None)
-            if first is None:
-                raise EOFError("no audio in the stream")
+            if first is None or self._broken:
+                raise EOFError("no audio in the stream, or none at its start")
         except BaseException:
             self._container.close()
             raise
@@ -140,23 +162,48 @@ class MediaReader:
         seconds = stream.duration * stream.time_base if stream.duration else (self._container.duration or 0) / 1e6
         rate = first.sample_rate
         self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding)
+        self.fills_gaps = False
         self._dtype = dtype
         self._frames_read = 0
         self._pending = self._convert(first)
+        self._frames_decoded = len(self._pending)
+
+    def _decode(self, stream: Any) -> Iterator[Any]:
+        packets = self._container.demux(stream)
+        while True:
+            try:
+                packet = next(packets, None)
+            except self._av.FFmpegError:  # of the container: no way to the packets behind
+                self._broken = True
+                return
+            if packet is None:
+                return
+            try:
+                yield from packet.decode()
+            except self._av.FFmpegError:
+                self._broken = True
 
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
         blocks, count = [self._pending], len(self._pending)
-        while count < frames:
-            try:
-                blocks.append(self._convert(next(self._decoded)))
-            except (StopIteration, self._av.FFmpegError):
-                break
-            count += len(blocks[-1])
+        while count < frames and (frame := next(self._decoded, None)) is not None:
+            block = self._convert(frame)
+            if gap := self._gap_before(frame):
+                block = np.concatenate([np.zeros((gap, self.info.channels), block.dtype), block])
+            blocks.append(block)
+            count += len(block)
+            self._frames_decoded += len(block)
         joined = np.concatenate(blocks)
         block, self._pending = joined[:frames], joined[frames:]
         self._frames_read += len(block)
         return block
+
+    def _gap_before(self, frame: Any) -> int:
+        """How many frames are missing before this one by its time stamp, where gaps are to be filled."""
+        if not self.fills_gaps or frame.pts is None or frame.time_base * self.info.sample_rate != 1:
+            return 0
+        gap = frame.pts - self._frames_decoded
+        return gap if 0 < gap < _LONGEST_GAP * self.info.sample_rate else 0
 
     def _convert(self, frame: Any) -> Block:
         rate, channels = frame.sample_rate, frame.layout.nb_channels
@@ -176,16 +223,26 @@ class MediaReader:
     def missing(self) -> float:
         """Once all is read: the seconds that the header promises and the file does not hold, from half a second up.
 
-        Durations in these containers include the padding of the codec.
+        Durations in these containers include the padding of the codec; that of a damaged file, which soundfile reads
+        too, is exact.
         """
         missing = self.info.seconds - self._frames_read / self.info.sample_rate
-        return missing if missing > 0.5 else 0.0
+        return missing if missing > (0 if self.fills_gaps else 0.5) else 0.0
+
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing or could not be decoded."""
+        return self._broken or self.missing > 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._container.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._container.close()
+        self.close()
 
 
 def output_encoding(info: AudioInfo, target: Path) -> Encoding:

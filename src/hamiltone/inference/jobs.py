@@ -25,7 +25,8 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     ``noisy.wav`` becomes ``noisy.enhanced.wav`` beside it and the folder ``takes`` becomes ``takes.enhanced``. Formats
     that cannot be written become ``.wav``.
 
-    Earlier outputs are replaced. A source is only replaced by its own result, and only with `overwrite`.
+    Results of an earlier call beside their sources, as in ``noisy*.wav``, are no sources. A source is only replaced by
+    its own result, and only with `overwrite`; so is the output of a single file, if it is there already.
     """
     paths = [Path(source) for source in sources]
     if out is not None and not _is_folder(out, paths):
@@ -33,7 +34,11 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     else:
         folder = None if out is None else Path(out)
         jobs = [job for path in paths for job in (_folder_jobs if path.is_dir() else _file_jobs)(path, folder)]
+    results = {_beside(job.source).resolve() for job in jobs}
+    jobs = [job for job in jobs if job.source.resolve() not in results]
     check_jobs(jobs, overwrite=overwrite)
+    if not overwrite and len(paths) == 1 and not paths[0].is_dir():
+        refuse_existing(jobs[0])
     return jobs
 
 
@@ -48,11 +53,16 @@ def _is_folder(out: str | Path, sources: list[Path]) -> bool:
 
 
 def _file_jobs(source: Path, folder: Path | None) -> Iterator[Job]:
-    suffix = source.suffix if source.suffix.lower() in FORMATS else ".wav"
-    if folder is None:
-        yield Job(source, source.with_name(f"{source.stem}.enhanced{suffix}"))
-    else:
-        yield Job(source, folder / f"{source.stem}{suffix}")
+    yield Job(source, _beside(source) if folder is None else folder / f"{source.stem}{_suffix(source)}")
+
+
+def _beside(source: Path) -> Path:
+    """The default target of a file."""
+    return source.with_name(f"{source.stem}.enhanced{_suffix(source)}")
+
+
+def _suffix(source: Path) -> str:
+    return source.suffix if source.suffix.lower() in FORMATS else ".wav"
 
 
 def _folder_jobs(source: Path, folder: Path | None) -> Iterator[Job]:
@@ -70,6 +80,14 @@ def _folder_jobs(source: Path, folder: Path | None) -> Iterator[Job]:
 
 def _is_recording(path: Path) -> bool:
     return path.suffix.lower() in FORMATS.keys() | MEDIA_SUFFIXES and not path.name.startswith(".") and path.is_file()
+
+
+def refuse_existing(job: Job) -> None:
+    """Raise an `InputError` if the target is a file that is there already (a source is `check_jobs`'s business)."""
+    if job.target.exists() and job.target.resolve() != job.source.resolve():
+        raise InputError(
+            f"{job.target}: is there already; choose another output or let it be replaced with --overwrite"
+        )
 
 
 def check_jobs(jobs: Sequence[Job], *, overwrite: bool) -> None:
