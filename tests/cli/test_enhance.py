@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -256,6 +257,89 @@ def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:
         "hamiltone: missing.wav: cannot read: No such file or directory",
     ]
     assert {str(path) for path in Path("out").iterdir()} == {"out/a.wav", "out/z.wav"}
+
+
+def test_names_of_any_bytes_are_enhanced_and_printed_in_one_line(run: Run) -> None:
+    for name in (
+        b"caf\xe9.wav",
+        "gr\u00fcn \u2615.wav".encode(),
+        b"two\nlines.wav",
+        b"\x1b[2Jclear.wav",
+        b"http:a.flac",
+    ):
+        Path("in").mkdir(exist_ok=True)
+        write("noisy.flac" if name.endswith(b"flac") else "noisy.wav").rename(os.fsdecode(b"in/" + name))
+    result = run("in", "-o", "out", "--json")
+    assert result.code == 0
+    assert result.stderr.count("\n") == 5
+    assert "in/caf\\udce9.wav → out/caf\\udce9.wav" in result.stderr
+    assert "\x1b" not in result.stderr
+    assert len(json.loads(result.stdout)["files"]) == 5
+    assert {path.name for path in Path("out").iterdir()} == {path.name for path in Path("in").iterdir()}
+
+
+def test_the_c_locale_is_no_obstacle(tmp_path: Path) -> None:
+    folder = tmp_path / "gr\u00fcn"
+    write(str(folder / "caf\u00e9.wav"))
+    Path(tmp_path, "na\u00efve.m4a").write_bytes(b"nothing")
+    code = "import torch; torch.set_num_threads(1); from hamiltone.cli import main; main()"
+    child = subprocess.run(
+        [sys.executable, "-c", code, "enhance", folder, tmp_path / "na\u00efve.m4a", "-o", tmp_path / "out"],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+    )
+    assert child.returncode == 2
+    assert child.stderr.count(b"\n") == 2
+    assert (tmp_path / "out" / "caf\u00e9.wav").exists()
+    assert b"Traceback" not in child.stderr
+
+
+def test_one_bad_name_loop_or_folder_never_stops_the_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scandir(path: str, real: Callable[..., object] = os.scandir) -> object:
+        if isinstance(path, str) and Path(path).name == "locked":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    long = "l" * 245
+    for name in ("in/a.wav", "in/locked/b.wav", "in/sub/z.wav", f"{long}.wav"):
+        write(name)
+    Path("in/loop.wav").symlink_to("loop.wav")
+    Path("in/dangling.wav").symlink_to("nowhere.wav")
+    Path("in/sub/up").symlink_to("..", target_is_directory=True)
+    Path("empty").mkdir()
+    result = run("empty", "in", "in/loop.wav", "locked", "-o", "out")
+    assert result.code == 2
+    assert [line for line in result.stderr.splitlines() if "→" not in line] == [
+        "hamiltone: in/loop.wav and in/loop.wav would both be written to out/loop.wav"
+    ]
+    result = run("empty", "in", "locked", "-o", "out")
+    assert [line for line in result.stderr.splitlines() if "→" not in line] == [
+        "hamiltone: empty: holds no audio files",
+        "hamiltone: in/locked: cannot read the folder: Permission denied",
+        "hamiltone: in/dangling.wav: cannot read: No such file or directory",
+        "hamiltone: in/loop.wav: cannot read: Too many levels of symbolic links",
+        "hamiltone: locked: cannot read: No such file or directory",
+    ]
+    assert {str(path) for path in Path("out").rglob("*.wav")} == {"out/a.wav", "out/sub/z.wav"}
+    result = run(f"{long}.wav", "in/a.wav")
+    assert (result.code, result.stderr.count("\n")) == (2, 2)
+    assert f"hamiltone: {long}.enhanced.wav: cannot write: File name too long\n" in result.stderr
+    assert Path("in/a.enhanced.wav").exists()
+
+
+def test_any_error_of_pyav_is_reported_and_the_others_go_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    av = pytest.importorskip("av")
+
+    def broken(*_: object, **__: object) -> None:
+        raise av.error.PatchWelcomeError(0, "not yet implemented")
+
+    monkeypatch.setattr(av, "open", broken)
+    Path("a.m4a").write_bytes(b"media")
+    write("b.wav")
+    result = run("a.m4a", "b.wav")
+    assert (result.code, result.stderr.count("\n")) == (2, 2)
+    assert result.stderr.startswith("hamiltone: a.m4a: is not a readable audio file\n")
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def _open_media(path: Path, dtype: Dtype) -> "MediaReader":
         if path.suffix.lower() in FORMATS:
             raise InputError(f"{path}: is not a readable audio file") from error
         raise InputError(f'{path}: this format needs PyAV: pip install "hamiltone[media]"') from error
-    except (OSError, ValueError, LookupError, EOFError, RuntimeError) as error:  # FFmpegError comes as all of these
+    except Exception as error:  # FFmpegError comes as any of them
         raise InputError(f"{path}: is not a readable audio file") from error
 
 
@@ -91,7 +91,7 @@ class SoundFileReader:
     """Reads what libsndfile knows. A truncated or damaged stream ends where it breaks, and `missing` tells."""
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
-        self._file = file = _SequentialFile(str(path))
+        self._file = file = _SequentialFile(os.fsencode(path))  # a name need not be text in the encoding of the system
         self._dtype = dtype
         self._frames_read = 0
         frames = _promised_frames(file.frames, file.extra_info)
@@ -145,7 +145,8 @@ class MediaReader:
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
-        self._container = self._av.open(str(path), options={"protocol_whitelist": "file"})
+        name = str(path.absolute())  # or a colon in it would look like a protocol
+        self._container = self._av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
         self._broken = False
         try:
             stream = self._container.streams.audio[0]
@@ -278,9 +279,9 @@ class AudioWriter:
         self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
         self._bits = PCM_BITS.get(encoding.subtype)
         self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
-        if self._path.exists() and not self._path.is_file():
-            raise InputError(f"{target}: cannot write: it is not a regular file")
         with self._errors_in_one_line():
+            if self._path.exists() and not self._path.is_file():
+                raise OSError("it is not a regular file")
             if not self._path.parent.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             self._temporary = self._path.with_name(f".{secrets.token_hex(8)}.part")

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from hamiltone.allocator import keep_freed_memory
+from hamiltone.cli.options import printable
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -163,11 +164,12 @@ def _with_stream_names(report: "FileReport", spool: Path, result: Path) -> "File
 
 def _line(report: "FileReport") -> str:
     if report.error:
-        return f"hamiltone: {report.error}"
+        return printable(f"hamiltone: {report.error}")
+    note = printable(f"hamiltone: {report.input}: {report.note}")
     if report.seconds is None:
-        return f"hamiltone: {report.input}: {report.note}"
-    line = f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s"
-    return f"{line}\nhamiltone: {report.input}: {report.note}" if report.note else line
+        return note
+    line = printable(f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s")
+    return f"{line}\n{note}" if report.note else line
 
 
 class _TimeLeft(ProgressColumn):

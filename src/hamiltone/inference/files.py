@@ -1,5 +1,6 @@
 """Enhancement of files and folders, in memory that does not grow with their length."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from hamiltone.audio.io import (
     probe,
 )
 from hamiltone.errors import InputError
-from hamiltone.inference.jobs import Job, check_jobs, plan_jobs, refuse_existing
+from hamiltone.inference.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
 from hamiltone.inference.settings import WINDOW_SECONDS, Model, Settings, resolve_model
 from hamiltone.inference.stream import enhance_stream
 from hamiltone.inference.survey import Survey, survey_recording
@@ -86,14 +87,17 @@ def enhance_paths(
     already are passed over unless `overwrite` is given. `progress` is told the seconds of audio behind us and in all.
     """
     settings = Settings(resolve_model(model), strength, window_seconds)
-    jobs = plan_jobs(sources, out, overwrite=overwrite)
-    done = set() if overwrite else {job for job in jobs if job.target.exists()}
-    return _run_all(jobs, done, settings, progress or (lambda done, total: None))
+    plan = plan_jobs(sources, out, overwrite=overwrite)
+    kept = set() if overwrite else {job for job in plan.jobs if is_there(job.target)}
+    return _run_all(plan, kept, settings, progress or (lambda done, total: None))
 
 
 def _run_all(
-    jobs: list[Job], kept: set[Job], settings: Settings, progress: Callable[[float, float], None]
+    plan: Plan, kept: set[Job], settings: Settings, progress: Callable[[float, float], None]
 ) -> Iterator[FileReport]:
+    for path, reason in plan.faults.items():
+        yield FileReport(str(path), error=reason)
+    jobs = plan.jobs
     durations = [0.0 if job in kept else _promised_seconds(job.source) for job in jobs]
     done, total = 0.0, sum(durations)
     progress(done, total)
@@ -126,7 +130,7 @@ def _run(job: Job, settings: Settings, progress: Callable[[float], None]) -> Fil
     started = time.perf_counter()
     recording = _examine(job.source, settings.model.sample_rate)
     info, survey = recording.info, recording.survey
-    if recording.damage and job.target.resolve() == job.source.resolve():
+    if recording.damage and os.path.realpath(job.target) == os.path.realpath(job.source):
         raise InputError(f"{job.source}: is not overwritten, since it is {recording.damage}; choose another output")
     rate, channels = info.sample_rate, info.channels
     encoding = output_encoding(info, job.target)
