@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 demo: .venv/installed
 	mkdir -p demo
-	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav
+	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav --overwrite
 	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav.'
 
 test: .venv/developing

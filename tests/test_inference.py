@@ -254,6 +254,7 @@ def test_result_scales_with_the_input(scale: float) -> None:
         (np.zeros(0), 16_000, {}, "the waveform: holds no samples"),
         (np.array([0, np.nan]), 16_000, {}, "the waveform: contains NaN or infinite samples"),
         (np.array([0, 1e300]), 16_000, {}, "the waveform: contains NaN or infinite samples"),
+        (np.array([0, 3e38]), 16_000, {}, r"the waveform: has samples of 3e\+38, more than can be computed with"),
         (np.zeros(9, np.uint8), 16_000, {}, "floating point, int16 or int32, got uint8"),
         (np.zeros(9, np.complex64), 16_000, {}, "floating point, int16 or int32, got complex64"),
         (np.zeros(9), 0, {}, "sample rate of at least 1000 Hz, got 0"),
@@ -266,6 +267,19 @@ def test_result_scales_with_the_input(scale: float) -> None:
 def test_wrong_arguments_are_named(waveform: np.ndarray, rate: int, arguments: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         enhance(waveform, rate, model=fixed_mask(1.0), **arguments)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_result_that_is_not_finite_is_refused(value: float) -> None:
+    with pytest.raises(InputError, match="the waveform: the model's result holds NaN or infinite samples"):
+        enhance(noise(16_000), 16_000, model=fixed_mask(value))
+
+
+@pytest.mark.parametrize("peak", [1e25, 9e29])
+@pytest.mark.parametrize("rate", [16_000, 48_000])
+def test_samples_up_to_the_limit_give_finite_results(peak: float, rate: int) -> None:
+    signal = np.full(rate, peak, np.float32) * np.sign(noise(rate))
+    assert np.isfinite(enhance(signal, rate, model=random_convolutions())).all()
 
 
 # Files
@@ -323,6 +337,14 @@ def test_lossy_formats_keep_format_rate_and_length(tmp_path: Path, name: str) ->
     assert ratio == pytest.approx(0.5, rel=0.05)
 
 
+@pytest.mark.parametrize("name", ["b.wav", "b.mp3", "b.ogg"])
+def test_a_result_that_is_not_finite_leaves_no_file(tmp_path: Path, name: str) -> None:
+    soundfile.write(tmp_path / "a.wav", noise(16_000), 16_000, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"a\.wav: the model's result holds NaN or infinite samples"):
+        enhance_file(tmp_path / "a.wav", tmp_path / name, model=fixed_mask(float("nan")))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
 def test_level_is_kept_and_loud_peaks_are_clipped_not_wrapped(tmp_path: Path) -> None:
     source, target = tmp_path / "a.wav", tmp_path / "b.wav"
     soundfile.write(source, np.array([0.9, -0.9] * 8000), 16_000)
@@ -363,7 +385,7 @@ def peak_after(minutes):
     with soundfile.SoundFile(f"{sys.argv[1]}/a.wav", "w", 16_000, 1) as file:
         for _ in range(minutes):
             file.write(minute)
-    enhance_file(f"{sys.argv[1]}/a.wav", f"{sys.argv[1]}/b.wav", model=fixed_mask(0.5))
+    enhance_file(f"{sys.argv[1]}/a.wav", f"{sys.argv[1]}/b.wav", model=fixed_mask(0.5), overwrite=True)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 torch.set_num_threads(1)

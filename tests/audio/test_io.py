@@ -232,6 +232,12 @@ def test_target_appears_only_when_complete(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o666 & ~umask
 
 
+@pytest.mark.parametrize(("format", "subtype"), [("MP3", "MPEG_LAYER_III"), ("OGG", "VORBIS"), ("OGG", "OPUS")])
+def test_samples_far_beyond_full_scale_do_not_break_a_lossy_encoder(tmp_path: Path, format: str, subtype: str) -> None:
+    write(tmp_path / "a", NOISE * np.float32(1e30), format=format, subtype=subtype)
+    assert np.isfinite(read_all(tmp_path / "a")[0]).all()
+
+
 def test_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.wav").symlink_to(tmp_path / "real.wav")
     write(tmp_path / "link.wav", NOISE)

@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,7 +78,41 @@ def test_default_name_is_beside_the_input(run: Run) -> None:
     assert result.stderr.startswith("noisy.wav → noisy.enhanced.wav: 1.0 s of audio in ")
     assert files() == {"noisy.wav", "noisy.enhanced.wav"}
     assert_halved("noisy.enhanced.wav")
-    assert run("noisy.wav").code == 0  # an earlier result is replaced
+
+
+def test_a_file_that_is_there_is_only_replaced_with_overwrite(run: Run) -> None:
+    write("noisy.wav")
+    for out, arguments in [("keep.wav", ("-o", "keep.wav")), ("noisy.enhanced.wav", ())]:
+        Path(out).write_text("a year of work")
+        result = run("noisy.wav", *arguments)
+        assert (result.code, result.stderr) == (
+            2,
+            f"hamiltone: {out}: is there already; choose another output or let it be replaced with --overwrite\n",
+        )
+        assert Path(out).read_text() == "a year of work"
+        assert run("noisy.wav", *arguments, "--overwrite").code == 0
+        assert_halved(out)
+
+
+def test_a_second_run_over_all_files_does_only_what_is_new(run: Run) -> None:
+    for name in ("a.wav", "b.wav"):
+        write(name)
+    assert run("a.wav", "b.wav").code == 0
+    before = {name: Path(name).stat().st_mtime_ns for name in files()}
+    write("c.wav")
+    result = run(*sorted(files()))  # a.enhanced.wav, a.wav ...
+    assert result.code == 0
+    assert result.stderr.splitlines()[:2] == [
+        "hamiltone: a.wav: passed over: a.enhanced.wav is there already; to replace it, give --overwrite",
+        "hamiltone: b.wav: passed over: b.enhanced.wav is there already; to replace it, give --overwrite",
+    ]
+    assert files() == before.keys() | {"c.wav", "c.enhanced.wav"}
+    assert {name: Path(name).stat().st_mtime_ns for name in before} == before
+    assert run(".", "-o", "out").code == 0
+    assert {path.name for path in Path("out").iterdir()} == {"a.wav", "b.wav", "c.wav"}
+    Path("out/b.wav").unlink()
+    assert run(".", "-o", "out").stderr.count("passed over") == 2
+    assert_halved("out/b.wav", "b.wav")
 
 
 def test_output_can_be_a_file_of_another_format_or_a_folder(run: Run) -> None:
@@ -144,13 +179,16 @@ def test_an_input_is_only_replaced_with_overwrite(run: Run) -> None:
 
 
 def test_two_inputs_never_meet_in_one_output(run: Run) -> None:
-    for name in ("a/x.wav", "b/x.wav", "x.wav", "x.enhanced.wav"):
+    for name in ("a/x.wav", "b/x.wav", "x.wav"):
         write(name)
     result = run("a", "b", "-o", "out")
     assert (result.code, result.stderr) == (2, "hamiltone: a/x.wav and b/x.wav would both be written to out/x.wav\n")
+    write("y.flac")
     for extra in ((), ("--overwrite",)):
-        result = run("x.wav", "x.enhanced.wav", *extra)
-        assert (result.code, "x.enhanced.wav: is itself an input" in result.stderr) == (2, True)
+        result = run("y.flac", "x.wav", "-o", "x.wav", *extra)
+        assert (result.code, "expected a folder" in result.stderr) == (2, True)
+        result = run("a/x.wav", "x.wav", "-o", ".", *extra)
+        assert (result.code, "would" in result.stderr) == (2, True)
 
 
 def test_standard_input_and_output(run: Run) -> None:
@@ -221,6 +259,89 @@ def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:
     assert {str(path) for path in Path("out").iterdir()} == {"out/a.wav", "out/z.wav"}
 
 
+def test_names_of_any_bytes_are_enhanced_and_printed_in_one_line(run: Run) -> None:
+    for name in (
+        b"caf\xe9.wav",
+        "gr\u00fcn \u2615.wav".encode(),
+        b"two\nlines.wav",
+        b"\x1b[2Jclear.wav",
+        b"http:a.flac",
+    ):
+        Path("in").mkdir(exist_ok=True)
+        write("noisy.flac" if name.endswith(b"flac") else "noisy.wav").rename(os.fsdecode(b"in/" + name))
+    result = run("in", "-o", "out", "--json")
+    assert result.code == 0
+    assert result.stderr.count("\n") == 5
+    assert "in/caf\\udce9.wav → out/caf\\udce9.wav" in result.stderr
+    assert "\x1b" not in result.stderr
+    assert len(json.loads(result.stdout)["files"]) == 5
+    assert {path.name for path in Path("out").iterdir()} == {path.name for path in Path("in").iterdir()}
+
+
+def test_the_c_locale_is_no_obstacle(tmp_path: Path) -> None:
+    folder = tmp_path / "gr\u00fcn"
+    write(str(folder / "caf\u00e9.wav"))
+    Path(tmp_path, "na\u00efve.m4a").write_bytes(b"nothing")
+    code = "import torch; torch.set_num_threads(1); from hamiltone.cli import main; main()"
+    child = subprocess.run(
+        [sys.executable, "-c", code, "enhance", folder, tmp_path / "na\u00efve.m4a", "-o", tmp_path / "out"],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+    )
+    assert child.returncode == 2
+    assert child.stderr.count(b"\n") == 2
+    assert (tmp_path / "out" / "caf\u00e9.wav").exists()
+    assert b"Traceback" not in child.stderr
+
+
+def test_one_bad_name_loop_or_folder_never_stops_the_others(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scandir(path: str, real: Callable[..., object] = os.scandir) -> object:
+        if isinstance(path, str) and Path(path).name == "locked":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    long = "l" * 245
+    for name in ("in/a.wav", "in/locked/b.wav", "in/sub/z.wav", f"{long}.wav"):
+        write(name)
+    Path("in/loop.wav").symlink_to("loop.wav")
+    Path("in/dangling.wav").symlink_to("nowhere.wav")
+    Path("in/sub/up").symlink_to("..", target_is_directory=True)
+    Path("empty").mkdir()
+    result = run("empty", "in", "in/loop.wav", "locked", "-o", "out")
+    assert result.code == 2
+    assert [line for line in result.stderr.splitlines() if "→" not in line] == [
+        "hamiltone: in/loop.wav and in/loop.wav would both be written to out/loop.wav"
+    ]
+    result = run("empty", "in", "locked", "-o", "out")
+    assert [line for line in result.stderr.splitlines() if "→" not in line] == [
+        "hamiltone: empty: holds no audio files",
+        "hamiltone: in/locked: cannot read the folder: Permission denied",
+        "hamiltone: in/dangling.wav: cannot read: No such file or directory",
+        "hamiltone: in/loop.wav: cannot read: Too many levels of symbolic links",
+        "hamiltone: locked: cannot read: No such file or directory",
+    ]
+    assert {str(path) for path in Path("out").rglob("*.wav")} == {"out/a.wav", "out/sub/z.wav"}
+    result = run(f"{long}.wav", "in/a.wav")
+    assert (result.code, result.stderr.count("\n")) == (2, 2)
+    assert f"hamiltone: {long}.enhanced.wav: cannot write: File name too long\n" in result.stderr
+    assert Path("in/a.enhanced.wav").exists()
+
+
+def test_any_error_of_pyav_is_reported_and_the_others_go_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    av = pytest.importorskip("av")
+
+    def broken(*_: object, **__: object) -> None:
+        raise av.error.PatchWelcomeError(0, "not yet implemented")
+
+    monkeypatch.setattr(av, "open", broken)
+    Path("a.m4a").write_bytes(b"media")
+    write("b.wav")
+    result = run("a.m4a", "b.wav")
+    assert (result.code, result.stderr.count("\n")) == (2, 2)
+    assert result.stderr.startswith("hamiltone: a.m4a: is not a readable audio file\n")
+
+
 @pytest.mark.parametrize(
     ("samples", "rate", "subtype"),
     [
@@ -253,6 +374,46 @@ def test_truncated_recording_is_enhanced_with_a_note(run: Run) -> None:
     assert result.code == 0
     assert "noisy.wav: damaged or cut short: 0.50 s that the header promises are missing\n" in result.stderr
     assert soundfile.info("noisy.enhanced.wav").frames == RATE // 2
+
+
+def damaged_flac(name: str, seconds: int = 10) -> Path:
+    """A recording with eight wrong bytes in its middle."""
+    path = write(name, np.tile(NOISE, seconds))
+    content = bytearray(path.read_bytes())
+    for place in range(len(content) // 2, len(content) // 2 + 8):
+        content[place] ^= 0x5A
+    path.write_bytes(content)
+    return path
+
+
+def test_a_damaged_recording_is_read_to_its_end(run: Run) -> None:
+    pytest.importorskip("av")
+    damaged_flac("noisy.flac")
+    write("sound.flac", np.tile(NOISE, 10))
+    result = run("noisy.flac")
+    assert result.code == 0
+    assert "noisy.flac: damaged; it was read to its end, but may sound wrong where it is\n" in result.stderr
+    halved, sound = soundfile.read("noisy.enhanced.flac")[0], soundfile.read("sound.flac")[0]
+    assert len(halved) == len(sound)
+    assert (np.abs(halved - sound / 2) > 2e-5).mean() < 0.05
+
+
+@pytest.mark.parametrize("pyav", [True, False])
+def test_a_damaged_recording_is_never_overwritten(run: Run, pyav: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_module(name: str) -> None:
+        raise ModuleNotFoundError(name)
+
+    if not pyav:
+        monkeypatch.setattr(audio_io, "import_module", no_module)
+    cut = write("cut.wav")
+    cut.write_bytes(cut.read_bytes()[:-2])
+    for path in (damaged_flac("noisy.flac"), cut):
+        before = path.read_bytes()
+        result = run(str(path), "-o", str(path), "--overwrite")
+        assert (result.code, result.stderr.count("\n")) == (2, 1)
+        assert result.stderr.startswith(f"hamiltone: {path}: is not overwritten, since it is damaged")
+        assert path.read_bytes() == before
+    assert files() == {"noisy.flac", "cut.wav"}
 
 
 def test_strength_zero_is_bit_exact(run: Run) -> None:
@@ -312,7 +473,7 @@ def test_full_disk_keeps_the_earlier_output(run: Run, monkeypatch: pytest.Monkey
     write("noisy.wav")
     Path("noisy.enhanced.wav").write_text("earlier")
     monkeypatch.setattr(audio_io._Sink, "check", full)
-    result = run("noisy.wav")
+    result = run("noisy.wav", "--overwrite")
     assert (result.code, result.stderr) == (
         2,
         "hamiltone: noisy.enhanced.wav: cannot write: No space left on device\n",
@@ -333,7 +494,7 @@ def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.Monk
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    assert run("a.wav", "b.wav", "-o", "out").code == 0
+    assert run("a.wav", "b.wav", "-o", "out", "--overwrite").code == 0
     assert "31 of 31 s of audio 0:00:00 left" in terminal.getvalue()
     assert "a.wav → out/a.wav: 30.0 s of audio" in terminal.getvalue()
 

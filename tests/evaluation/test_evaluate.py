@@ -1,6 +1,7 @@
 import csv
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +11,17 @@ from typer.testing import CliRunner
 from hamiltone import metrics
 from hamiltone.cli import app
 from hamiltone.errors import InputError
-from hamiltone.evaluation import FileScores, Folder, Report, Unprocessed, compare, evaluate, read_report, write_report
+from hamiltone.evaluation import (
+    FileScores,
+    Folder,
+    Report,
+    Unprocessed,
+    compare,
+    evaluate,
+    read_report,
+    run,
+    write_report,
+)
 
 RATE = 16_000
 NAMES = ("sisdr", "ssnr")
@@ -97,6 +108,61 @@ def test_the_command_writes_reports_and_compares_them(folders):
     assert runner.invoke(app, [*common, "--workers", "1", "--unprocessed", "--json", theirs]).exit_code == 0
     done = runner.invoke(app, ["evaluate", "--compare", ours, theirs])
     assert done.exit_code == 0 and "+6.0" in done.stdout
+
+
+def _evaluate(folders, *arguments, noisy="noisy", clean="clean"):
+    common = ["evaluate", "--noisy", str(folders / noisy), "--clean", str(folders / clean), "--workers", "1"]
+    return CliRunner().invoke(app, [*common, *arguments])
+
+
+def test_nothing_scored_is_no_success(folders):
+    for path in (folders / "halved").iterdir():
+        path.write_text("no audio")
+    done = _evaluate(folders, "--enhanced", str(folders / "halved"), "--metrics", "sisdr")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == "hamiltone: no file could be scored"
+
+
+def test_a_bad_model_is_refused_before_any_file_is_read(folders, monkeypatch):
+    monkeypatch.setattr(run, "decode", lambda path: pytest.fail(f"{path} was read"))
+    for name, text in [("nowhere", "there is no model"), (str(folders / "noisy" / "a.wav"), "not a readable")]:
+        done = _evaluate(folders, "--model", name, "--metrics", "sisdr")
+        assert isinstance(done.exception, InputError) and text in str(done.exception)
+
+
+def test_a_missing_extra_is_named_at_once_and_what_goes_without_it(folders, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pesq", None)
+    done = _evaluate(folders, "--unprocessed", "--metrics", "pesq,csig,sisdr,ssnr")
+    assert str(done.exception) == (
+        'pesq, csig: needs pesq: pip install "hamiltone[metrics]", or ask for sisdr,ssnr only'
+    )
+    assert _evaluate(folders, "--unprocessed", "--metrics", "sisdr,ssnr").exit_code == 0
+
+
+def test_other_sample_rates_are_resampled_and_a_line_says_so(folders):
+    for kind in ("clean", "noisy"):
+        (folders / f"{kind}48").mkdir()
+        for path in (folders / kind).iterdir():
+            soundfile.write(folders / f"{kind}48" / path.name, soundfile.read(path)[0].repeat(3), 48_000, "FLOAT")
+    arguments = ("--unprocessed", "--metrics", "sisdr", "--json", str(folders / "x.json"))
+    done = _evaluate(folders, *arguments, noisy="noisy48", clean="clean48")
+    assert done.exit_code == 0
+    assert done.stderr == "hamiltone: 3 files of 48000 Hz were resampled to 16000 Hz to be judged\n"
+    for found, wanted in zip(read_report(folders / "x.json").files, _report(folders, Unprocessed()).files, strict=True):
+        assert (found.resampled, wanted.resampled) == (48_000, None)
+        assert found.seconds == wanted.seconds
+        assert found.scores["sisdr"] == pytest.approx(wanted.scores["sisdr"], abs=0.5)
+    done = _evaluate(folders, "--enhanced", str(folders / "noisy48"), "--metrics", "sisdr")
+    assert "3 files of 48000 Hz were resampled" in done.stderr
+    done = _evaluate(folders, "--unprocessed", noisy="noisy", clean="clean48")
+    assert "noisy/a.wav: has 16000 Hz, expected 48000 Hz" in str(done.exception)
+
+
+def test_comparison_leaves_out_a_metric_without_scores(folders):
+    reports = [
+        Report("x", NAMES, tuple(FileScores(name, 0.0, 1.0, {"sisdr": 1.0, "ssnr": math.nan}) for name in "ab"))
+    ] * 2
+    assert list(compare(*reports)) == ["sisdr"]
 
 
 @pytest.mark.parametrize(

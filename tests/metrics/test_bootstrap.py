@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,31 @@ def test_p_value_of_equal_systems_is_rarely_small() -> None:
     ]
     assert 0.02 < np.mean(np.array(p_values) < 0.05) < 0.1
     assert min(p_values) > 0 and max(p_values) <= 1
+
+
+@pytest.mark.parametrize(("files", "smallest"), [(1, 1.0), (2, 0.5), (5, 0.0625), (14, 2**-13)])
+def test_p_value_of_few_files_is_that_of_the_exact_sign_flip_test(files: int, smallest: float) -> None:
+    rng = np.random.default_rng(0)
+    better = rng.uniform(1.0, 1.1, files)
+    assert paired_difference(better, np.zeros(files), rng).p_value == pytest.approx(smallest)
+    assert paired_difference(-better, np.zeros(files), rng).p_value == pytest.approx(smallest)
+
+
+def test_p_value_counts_the_signs_whose_mean_is_as_far_from_zero() -> None:
+    values = np.array([3.0, -1.0, 2.0, 0.5])
+    sums = [abs(sum(signs * values)) for signs in np.array(list(itertools.product([1, -1], repeat=4)))]
+    expected = np.mean(np.array(sums) >= values.sum())
+    found = paired_difference(values, np.zeros(4), np.random.default_rng(0)).p_value
+    assert found == pytest.approx(expected)
+    assert paired_difference(np.ones(4), np.ones(4), np.random.default_rng(0)).p_value == 1
+
+
+def test_drawn_signs_agree_with_the_t_test() -> None:
+    scipy = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    values = rng.normal(0.3, 1.0, 40)
+    found = paired_difference(values, np.zeros(40), rng).p_value
+    assert found == pytest.approx(scipy.ttest_1samp(values, 0.0).pvalue, abs=0.02)
 
 
 def test_the_seed_decides() -> None:

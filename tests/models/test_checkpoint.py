@@ -65,6 +65,23 @@ def test_differences_of_names_and_shapes_are_named(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda tensor: tensor.fill_(float("nan")), "has NaN or infinite values in {}"),
+        (lambda tensor: tensor.fill_(float("-inf")), "has NaN or infinite values in {}"),
+        (lambda tensor: tensor.half(), "has {} in torch.float16 instead of torch.float32"),
+        (lambda tensor: tensor.to(torch.float8_e4m3fn), "has {} in torch.float8_e4m3fn instead of torch.float32"),
+        (lambda tensor: tensor.long(), "has {} in torch.int64 instead of torch.float32"),
+    ],
+)
+def test_weights_that_are_not_finite_or_of_another_type_are_refused(path, change, message):
+    name = next(name for name in build(CONFIG).state_dict() if name.endswith("weight"))
+    _rewrite(path, tensors=lambda values: values | {name: change(values[name])})
+    with pytest.raises(InputError, match=message.format(name)):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({"format": 99}, "checkpoint format is 99, this version reads 1"),
         ({"config": {"family": "compact", "colour": 3}}, "does not know: colour"),
         ({"config": {"family": "giant"}}, "family must be one of paper, compact, rows, vision, text, got 'giant'"),

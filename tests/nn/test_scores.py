@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 import oracle
 from cases import BATCH, HEADS, LENGTH, MASKS, Distance
-from hamiltone.nn import HamiltonScore, ScoreRule, SharedScore
+from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
 from hamiltone.nn.masks import combine_masks
 
 RULES = {"shared": SharedScore(), "hamilton": HamiltonScore()}
@@ -96,6 +96,34 @@ def test_a_rule_needs_to_say_no_more_than_how_to_score() -> None:
     q, k, v = heads()
     weights = torch.softmax(-torch.cdist(q.flatten(3), k.flatten(3)).square(), dim=-1)
     assert_close(Distance().attend(q, k, v), torch.einsum("bhij,bhjad->bhiad", weights, v), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("maps", [1, 4])
+@pytest.mark.parametrize("batch", [1, 2, 4])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_rule_that_leaves_out_the_map_axis_is_an_error(maps: int, batch: int, need_weights: bool) -> None:
+    class Flat(ScoreRule):
+        def scores(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+            return SharedScore().scores(q, k)[:, :, 0]
+
+    rule = Flat()
+    rule.maps = maps
+    x, source = torch.randn(batch, 6, 4, 8), torch.randn(batch, 5, 4, 8)
+    message = (
+        rf"Flat.scores must return \(B, H, S, N, M\) = \({batch}, 4, {maps}, 6, 5\), got shape \({batch}, 4, 6, 5\)"
+    )
+    for attention in (QAttention(8, 4, rule), fold(QAttention(8, 4, rule))):
+        with pytest.raises(ValueError, match=message):
+            attention(x, source, need_weights=need_weights)
+
+
+def test_a_fused_path_of_the_wrong_shape_is_an_error() -> None:
+    class Short(SharedScore):
+        def attend(self, *args: torch.Tensor, **options: object) -> torch.Tensor:
+            return super().attend(*args)[:, :, :1]
+
+    with pytest.raises(ValueError, match=r"Short.attend must return \(B, H, N, 4, D\) = \(1, 2, 6, 4, 4\)"):
+        QAttention(8, 2, Short())(torch.randn(1, 6, 4, 8))
 
 
 def test_a_rule_without_scores_is_no_rule() -> None:

@@ -26,7 +26,9 @@ Dtype = Literal["float32", "float64", "int32"]
 
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
+_LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
+_LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
@@ -53,8 +55,23 @@ def _open_media(path: Path, dtype: Dtype) -> "MediaReader":
         if path.suffix.lower() in FORMATS:
             raise InputError(f"{path}: is not a readable audio file") from error
         raise InputError(f'{path}: this format needs PyAV: pip install "hamiltone[media]"') from error
-    except (OSError, ValueError, LookupError, EOFError, RuntimeError) as error:  # FFmpegError comes as all of these
+    except Exception as error:  # FFmpegError comes as any of them
         raise InputError(f"{path}: is not a readable audio file") from error
+
+
+def open_damaged(path: Path, dtype: Dtype = "float32") -> "MediaReader":
+    """Open a file that `open_reader` reads only up to a damage: PyAV goes on behind it, and silence fills the gap.
+
+    An `InputError` says that it cannot.
+    """
+    with open_reader(path) as reader:
+        info = reader.info
+    media = _open_media(path, dtype)
+    if (media.info.sample_rate, media.info.channels) != (info.sample_rate, info.channels):
+        media.close()
+        raise InputError(f"{path}: is damaged")
+    media.info, media.fills_gaps = info, True
+    return media
 
 
 def probe(path: Path) -> AudioInfo:
@@ -74,7 +91,7 @@ class SoundFileReader:
     """Reads what libsndfile knows. A truncated or damaged stream ends where it breaks, and `missing` tells."""
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
-        self._file = file = _SequentialFile(str(path))
+        self._file = file = _SequentialFile(os.fsencode(path))  # a name need not be text in the encoding of the system
         self._dtype = dtype
         self._frames_read = 0
         frames = _promised_frames(file.frames, file.extra_info)
@@ -100,6 +117,11 @@ class SoundFileReader:
         """Once all is read: the seconds that the header promises and the file does not hold."""
         return max(self.info.frames - self._frames_read, 0) / self.info.sample_rate
 
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing."""
+        return self.missing > 0
+
     def __enter__(self) -> Self:
         return self
 
@@ -115,7 +137,7 @@ def _promised_frames(frames: int, log: str) -> int:
 
 
 class MediaReader:
-    """Decodes the first audio stream of whatever PyAV opens, one packet at a time.
+    """Decodes the first audio stream of whatever PyAV opens, packet by packet; broken packets are left out.
 
     The subtype is soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of
     the codec.
@@ -123,13 +145,15 @@ class MediaReader:
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
-        self._container = self._av.open(str(path), options={"protocol_whitelist": "file"})
+        name = str(path.absolute())  # or a colon in it would look like a protocol
+        self._container = self._av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        self._broken = False
         try:
             stream = self._container.streams.audio[0]
-            self._decoded = self._container.decode(stream)
+            self._decoded = self._decode(stream)
             first = next(self._decoded, None)
-            if first is None:
-                raise EOFError("no audio in the stream")
+            if first is None or self._broken:
+                raise EOFError("no audio in the stream, or none at its start")
         except BaseException:
             self._container.close()
             raise
@@ -139,23 +163,48 @@ class MediaReader:
         seconds = stream.duration * stream.time_base if stream.duration else (self._container.duration or 0) / 1e6
         rate = first.sample_rate
         self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding)
+        self.fills_gaps = False
         self._dtype = dtype
         self._frames_read = 0
         self._pending = self._convert(first)
+        self._frames_decoded = len(self._pending)
+
+    def _decode(self, stream: Any) -> Iterator[Any]:
+        packets = self._container.demux(stream)
+        while True:
+            try:
+                packet = next(packets, None)
+            except self._av.FFmpegError:  # of the container: no way to the packets behind
+                self._broken = True
+                return
+            if packet is None:
+                return
+            try:
+                yield from packet.decode()
+            except self._av.FFmpegError:
+                self._broken = True
 
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
         blocks, count = [self._pending], len(self._pending)
-        while count < frames:
-            try:
-                blocks.append(self._convert(next(self._decoded)))
-            except (StopIteration, self._av.FFmpegError):
-                break
-            count += len(blocks[-1])
+        while count < frames and (frame := next(self._decoded, None)) is not None:
+            block = self._convert(frame)
+            if gap := self._gap_before(frame):
+                block = np.concatenate([np.zeros((gap, self.info.channels), block.dtype), block])
+            blocks.append(block)
+            count += len(block)
+            self._frames_decoded += len(block)
         joined = np.concatenate(blocks)
         block, self._pending = joined[:frames], joined[frames:]
         self._frames_read += len(block)
         return block
+
+    def _gap_before(self, frame: Any) -> int:
+        """How many frames are missing before this one by its time stamp, where gaps are to be filled."""
+        if not self.fills_gaps or frame.pts is None or frame.time_base * self.info.sample_rate != 1:
+            return 0
+        gap = frame.pts - self._frames_decoded
+        return gap if 0 < gap < _LONGEST_GAP * self.info.sample_rate else 0
 
     def _convert(self, frame: Any) -> Block:
         rate, channels = frame.sample_rate, frame.layout.nb_channels
@@ -175,16 +224,26 @@ class MediaReader:
     def missing(self) -> float:
         """Once all is read: the seconds that the header promises and the file does not hold, from half a second up.
 
-        Durations in these containers include the padding of the codec.
+        Durations in these containers include the padding of the codec; that of a damaged file, which soundfile reads
+        too, is exact.
         """
         missing = self.info.seconds - self._frames_read / self.info.sample_rate
-        return missing if missing > 0.5 else 0.0
+        return missing if missing > (0 if self.fills_gaps else 0.5) else 0.0
+
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing or could not be decoded."""
+        return self._broken or self.missing > 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._container.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._container.close()
+        self.close()
 
 
 def output_encoding(info: AudioInfo, target: Path) -> Encoding:
@@ -210,17 +269,19 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
 class AudioWriter:
     """Writes blocks to a temporary file beside `target` that takes its place when all is written, else leaves no trace.
 
-    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM. ``int32`` blocks, for PCM
-    subtypes, are written as they are. `frames` is the length to come: it decides between wav and RF64.
+    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
+    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written as they are. `frames` is the length to
+    come: it decides between wav and RF64.
     """
 
     def __init__(self, target: Path, encoding: Encoding, *, sample_rate: int, channels: int, frames: int) -> None:
         self._target = target
         self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
         self._bits = PCM_BITS.get(encoding.subtype)
-        if self._path.exists() and not self._path.is_file():
-            raise InputError(f"{target}: cannot write: it is not a regular file")
+        self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
         with self._errors_in_one_line():
+            if self._path.exists() and not self._path.is_file():
+                raise OSError("it is not a regular file")
             if not self._path.parent.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             self._temporary = self._path.with_name(f".{secrets.token_hex(8)}.part")
@@ -238,6 +299,8 @@ class AudioWriter:
         """Append a block ``(L, C)``."""
         if self._bits and block.dtype.kind == "f":
             block = to_pcm(block, self._bits)
+        elif self._limit and block.dtype.kind == "f":
+            block = block.clip(-self._limit, self._limit)
         with self._errors_in_one_line():
             for start in range(0, len(block), _WRITE_FRAMES):
                 self._file.write(block[start : start + _WRITE_FRAMES])

@@ -1,5 +1,6 @@
 """The command line: one program, one verb per job, one file per verb; each parses, calls one function and prints."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from hamiltone import __version__
 from hamiltone.cli import analyse, bench, enhance, evaluate, presets, reproduce, runs, score, train
+from hamiltone.cli.options import printable
 from hamiltone.errors import InputError
 
 app = typer.Typer(
@@ -45,8 +47,11 @@ def _options(
 
 def main() -> None:
     """Run the command line: exit code 0 on success, 2 for what the user can mend, 1 for our fault."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except InputError as error:
-        typer.echo(f"hamiltone: {error}", err=True)
+        typer.echo(printable(f"hamiltone: {error}"), err=True)
         sys.exit(2)

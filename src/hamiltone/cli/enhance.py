@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from hamiltone.allocator import keep_freed_memory
+from hamiltone.cli.options import printable
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def enhance(
     ] = 1.0,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1, mps ...")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="CPU threads; default: one per core.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Let OUT be the input itself.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files that are there, even the input.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a report on every file as one JSON document.")] = False,
 ) -> None:
     """Take the noise out of recordings of speech.
@@ -58,9 +61,10 @@ def enhance(
 
     Sample rate, channels, length, level and encoding are kept. Media that
     cannot be written (m4a, mp4, webm ...) become wav; to read them, install
-    the extra: pip install "hamiltone\\[media]". A file that is cut short is
-    enhanced as far as it goes. A file that cannot be read is reported, the
-    others go on, and the exit code is 2.
+    the extra: pip install "hamiltone\\[media]". A file that is damaged or cut
+    short is enhanced as far as it can be read, and never overwritten. A file
+    that cannot be read is reported, the others go on, and the exit code is 2.
+    Of several files, those whose results are there already are passed over.
 
     Example: hamiltone enhance noisy.wav
 
@@ -160,9 +164,12 @@ def _with_stream_names(report: "FileReport", spool: Path, result: Path) -> "File
 
 def _line(report: "FileReport") -> str:
     if report.error:
-        return f"hamiltone: {report.error}"
-    line = f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s"
-    return f"{line}\nhamiltone: {report.input}: {report.note}" if report.note else line
+        return printable(f"hamiltone: {report.error}")
+    note = printable(f"hamiltone: {report.input}: {report.note}")
+    if report.seconds is None:
+        return note
+    line = printable(f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s")
+    return f"{line}\n{note}" if report.note else line
 
 
 class _TimeLeft(ProgressColumn):

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from hamiltone.metrics import Difference, Interval
 
 
+_SHOWN = 20  # failures
+
+
 def evaluate(
-    noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files, 16 kHz.")] = None,
+    noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Model to judge; default: bundled.")] = None,
     enhanced: Annotated[Path | None, typer.Option(help="Judge these files of the same names instead.")] = None,
@@ -33,8 +36,9 @@ def evaluate(
 ) -> None:
     """Judge a model, or any system's files, by PESQ, CSIG, CBAK, COVL, STOI, SI-SDR, segmental SNR and DNSMOS.
 
-    The output is never aligned with the reference in sign, level or time. A file on which a metric fails is left out of
-    its mean, and the reason is listed. Means come with 95 % bootstrap intervals.
+    The output is never aligned with the reference in sign, level or time. Files are judged at 16 kHz; those of another
+    rate are resampled, and a line says so. A file on which a metric fails is left out of its mean, and the reason is
+    listed. Means come with 95 % bootstrap intervals, differences also with a sign-flip test, exact up to 14 files.
 
     Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav --json ours.json
 
@@ -46,7 +50,8 @@ def evaluate(
         first, second = (evaluation.read_report(path) for path in compare)
         differences = evaluation.compare(first, second)
         if out:
-            out.write_text(json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1))
+            text = json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1)
+            evaluation.write_text(out, text)
         _print_differences(str(compare[0]), str(compare[1]), differences)
         return
     if noisy is None or clean is None:
@@ -61,6 +66,9 @@ def evaluate(
     if out:
         evaluation.write_report(out, report)
     _print(report)
+    if report.is_empty():
+        typer.echo("hamiltone: no file could be scored", err=True)
+        raise typer.Exit(2)
 
 
 def _system(model: str | None, enhanced: Path | None, unprocessed: bool) -> "System":
@@ -85,8 +93,13 @@ def _print(report: "Report") -> None:
         interval = "" if value is None else f"{value.low:.3f} to {value.high:.3f}"
         table.add_row(name, _mean(value), interval, *(_mean(part[name], 2) for part in groups.values()))
     wide_console().print(table)
-    for line in report.failures()[:20]:
+    for rate, count in report.resampled().items():
+        typer.echo(f"hamiltone: {count} files of {rate} Hz were resampled to 16000 Hz to be judged", err=True)
+    failures = report.failures()
+    for line in failures[:_SHOWN]:
         typer.echo(f"hamiltone: {line}", err=True)
+    if len(failures) > _SHOWN:
+        typer.echo(f"hamiltone: and {len(failures) - _SHOWN} more", err=True)
 
 
 def _mean(value: "Interval | None", digits: int = 3) -> str:
@@ -94,7 +107,10 @@ def _mean(value: "Interval | None", digits: int = 3) -> str:
 
 
 def _print_differences(first: str, second: str, differences: "dict[str, Difference]") -> None:
-    table = Table(title=f"{first} - {second}", caption="mean difference over the same files, paired bootstrap")
+    table = Table(
+        title=f"{first} - {second}",
+        caption="mean difference over the same files; interval by paired bootstrap, p by sign flips",
+    )
     for heading in ("metric", "difference", "95 % interval", "p", "files"):
         table.add_column(heading, justify="left" if heading == "metric" else "right")
     for name, value in differences.items():

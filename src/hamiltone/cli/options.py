@@ -20,6 +20,15 @@ def numbers(option: str, text: str) -> list[float]:
     return values
 
 
+def printable(text: str) -> str:
+    """One line of text that is safe to print, whatever the names of files in it: controls become escapes.
+
+    >>> printable("a\\nb\\x1b[2J é \\udce9.wav")
+    'a\\\\nb\\\\x1b[2J é \\\\udce9.wav'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def wide_console() -> Console:
     """Standard output, and where that is no terminal, room enough for long names."""
     console = Console()

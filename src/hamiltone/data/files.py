@@ -80,7 +80,7 @@ def decode(path: Path, *, sample_rate: int = SAMPLE_RATE, first_channel: bool = 
         rate = reader.info.sample_rate
         while len(block := reader.read(_BLOCK)):
             blocks.append(block[:, 0] if first_channel or block.shape[1] == 1 else block.mean(1))
-        if reader.missing:
+        if reader.damaged:
             raise InputError(f"{path}: is cut short or damaged; {reader.missing:.2f} s are missing")
     if not blocks:
         raise InputError(f"{path}: holds no samples")

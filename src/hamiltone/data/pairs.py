@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hamiltone.audio.formats import AudioInfo
 from hamiltone.data.files import Progress, check_header, speaker_of, summarise
 from hamiltone.data.signals import SAMPLE_RATE
 from hamiltone.errors import InputError
@@ -33,6 +34,7 @@ class Pair:
     clean: Path
     noisy: Path
     frames: int
+    sample_rate: int = SAMPLE_RATE
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,14 @@ def scan_folders(
     clean: Path,
     noisy: Path,
     *,
-    sample_rate: int = SAMPLE_RATE,
+    sample_rate: int | None = SAMPLE_RATE,
     skip: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """The pairs of a clean and a noisy folder whose files share their names; wav and flac may mix."""
+    """The pairs of a clean and a noisy folder whose files share their names; wav and flac may mix.
+
+    A `sample_rate` of None takes any, as long as the two files of a pair agree.
+    """
     faults: list[str] = []
     cleans, noisies = _by_name(clean, faults), _by_name(noisy, faults)
     for path in (cleans[name] for name in sorted(cleans.keys() - noisies.keys())):
@@ -89,11 +94,11 @@ def scan_folders(
     pairs: list[Pair] = []
     names = sorted(cleans.keys() & noisies.keys())
     for done, name in enumerate(names, 1):
-        found, frames = _check(cleans[name], noisies[name], sample_rate)
-        if found:
-            faults += found
-        else:
-            pairs.append(Pair(name, speaker_of(cleans[name]), cleans[name], noisies[name], frames))
+        found, info = _check(cleans[name], noisies[name], sample_rate)
+        faults += found
+        if info:
+            speaker = speaker_of(cleans[name])
+            pairs.append(Pair(name, speaker, cleans[name], noisies[name], info.frames, info.sample_rate))
         if progress:
             progress(done, len(names))
     report = Report(tuple(pairs), tuple(faults), len(cleans.keys() | noisies.keys()))
@@ -116,24 +121,25 @@ def _by_name(folder: Path, faults: list[str]) -> dict[str, Path]:
     return files
 
 
-def _check(clean: Path, noisy: Path, sample_rate: int) -> tuple[list[str], int]:
-    """The faults of a pair, and its length."""
+def _check(clean: Path, noisy: Path, sample_rate: int | None) -> tuple[list[str], AudioInfo | None]:
+    """The faults of a pair, or what the header of its noisy file says."""
     faults: list[str] = []
-    frames: list[int] = []
+    infos: list[AudioInfo] = []
     for path in (clean, noisy):
         try:
             info = check_header(path)
         except InputError as error:
             faults.append(str(error).replace(str(path), _short(path)))
             continue
-        frames.append(info.frames)
-        if info.sample_rate != sample_rate:
-            faults.append(f"{_short(path)}: has {info.sample_rate} Hz, expected {sample_rate} Hz")
+        infos.append(info)
+        wanted = sample_rate or infos[0].sample_rate
+        if info.sample_rate != wanted:
+            faults.append(f"{_short(path)}: has {info.sample_rate} Hz, expected {wanted} Hz")
         if info.channels != 1:
             faults.append(f"{_short(path)}: has {info.channels} channels, expected one")
-    if not faults and frames[0] != frames[1]:
-        faults.append(f"{_short(noisy)}: has {frames[1]:,} samples, its clean partner {frames[0]:,}")
-    return faults, frames[0] if frames else 0
+    if not faults and infos[0].frames != infos[1].frames:
+        faults.append(f"{_short(noisy)}: has {infos[1].frames:,} samples, its clean partner {infos[0].frames:,}")
+    return faults, None if faults else infos[1]
 
 
 def _short(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
 
 from hamiltone.evaluation.compare import compare
-from hamiltone.evaluation.report import Report, read_report, write_report
+from hamiltone.evaluation.report import Report, read_report, write_report, write_text
 from hamiltone.evaluation.run import DEFAULT_METRICS, FileScores, Folder, ModelName, System, Unprocessed, evaluate
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "evaluate",
     "read_report",
     "write_report",
+    "write_text",
 ]

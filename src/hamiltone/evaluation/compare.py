@@ -1,4 +1,4 @@
-"""Two systems on the same files: the paired bootstrap of their difference."""
+"""Two systems on the same files: their difference, with an interval and a test."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from hamiltone.metrics import Difference, paired_difference
 
 
 def compare(first: Report, second: Report) -> dict[str, Difference]:
-    """For each metric of both reports, the mean of first - second over the files they share, with a 95 % interval."""
-    ours, theirs = ({file.name: file for file in report.files} for report in (first, second))
+    """For each metric of both reports, the mean of first - second over the files they share, with a 95 % interval.
+
+    A metric that no file has in both is left out.
+    """
+    ours, theirs = ({file.name: file.scores for file in report.files} for report in (first, second))
     names = sorted(ours.keys() & theirs.keys())
-    metrics = [metric for metric in first.metrics if metric in second.metrics]
-    if not names or not metrics:
-        raise InputError("the two reports share no file or no metric; evaluate both on the same folders")
-    return {
-        metric: paired_difference(
-            [ours[name].scores[metric] for name in names],
-            [theirs[name].scores[metric] for name in names],
-            np.random.default_rng(0),
-        )
-        for metric in metrics
-    }
+    differences = {}
+    for metric in (metric for metric in first.metrics if metric in second.metrics):
+        pairs = np.array([(ours[name][metric], theirs[name][metric]) for name in names]).reshape(-1, 2)
+        if np.isfinite(pairs).all(1).any():
+            differences[metric] = paired_difference(pairs[:, 0], pairs[:, 1], np.random.default_rng(0))
+    if not differences:
+        raise InputError("the two reports share no score of a file; evaluate both on the same folders")
+    return differences

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -55,6 +56,14 @@ class Report:
             for reason in dict.fromkeys(file.reasons.values())
         ]
 
+    def resampled(self) -> dict[int, int]:
+        """How many files were resampled to be scored, by their sample rate."""
+        return dict(Counter(file.resampled for file in self.files if file.resampled is not None))
+
+    def is_empty(self) -> bool:
+        """Whether no file has any score."""
+        return all(math.isnan(score) for file in self.files for score in file.scores.values())
+
 
 def _interval(values: Sequence[float]) -> Interval | None:
     if all(math.isnan(value) for value in values):
@@ -90,18 +99,19 @@ def _without_nan(value: Any) -> Any:
 
 def write_report(path: Path, report: Report) -> Path:
     """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV."""
-    _write(path, json.dumps(to_json(report), indent=1))
+    write_text(path, json.dumps(to_json(report), indent=1))
     table = io.StringIO()
     writer = csv.writer(table)
     writer.writerow(["file", "snr", "seconds", *report.metrics, "reasons"])
     for file in report.files:
         scores = [file.scores[metric] for metric in report.metrics]
         writer.writerow([file.name, file.snr, file.seconds, *scores, "; ".join(dict.fromkeys(file.reasons.values()))])
-    _write(path.with_suffix(".csv"), table.getvalue())
+    write_text(path.with_suffix(".csv"), table.getvalue())
     return path.with_suffix(".csv")
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         temporary = Path(name)
@@ -130,6 +140,7 @@ def read_report(path: Path) -> Report:
                 file["seconds"],
                 {name: _number(score) for name, score in file["scores"].items()},
                 file["reasons"],
+                file.get("resampled"),
             )
             for file in content["files"]
         )

@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from hamiltone.audio.io import probe
 from hamiltone.data.files import audio_files, decode
 from hamiltone.data.pairs import Pair, scan_folders
 from hamiltone.data.signals import SAMPLE_RATE, Signal
 from hamiltone.errors import InputError
-from hamiltone.metrics import METRICS, compute
+from hamiltone.metrics import check_metrics, compute
 
 DEFAULT_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "ssnr")
 
@@ -29,6 +30,10 @@ class Unprocessed:
 
     def __str__(self) -> str:
         return "unprocessed"
+
+    def sample_rate(self, pair: Pair) -> int:
+        """That of the noisy file."""
+        return pair.sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
         """What came in."""
@@ -47,12 +52,19 @@ class Folder:
     def __str__(self) -> str:
         return self.path.resolve().name
 
+    def sample_rate(self, pair: Pair) -> int:
+        """That of the file of the same name."""
+        return probe(self._file(pair)).sample_rate
+
     def output(self, pair: Pair, noisy: Signal) -> Signal:
         """The file of the same name."""
+        return decode(self._file(pair))
+
+    def _file(self, pair: Pair) -> Path:
         files = _by_stem(self.path)
         if Path(pair.name).stem not in files:
             raise InputError(f"{self.path}: has no file for {pair.name}")
-        return decode(files[Path(pair.name).stem])
+        return files[Path(pair.name).stem]
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,10 @@ class ModelName:
 
     def __str__(self) -> str:
         return self.name or "default"
+
+    def sample_rate(self, pair: Pair) -> int:
+        """That of the noisy file."""
+        return pair.sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
         """The noisy signal through the model, as `hamiltone enhance` would do it."""
@@ -88,28 +104,34 @@ def _model(name: str | None):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class FileScores:
-    """One file: its input SNR in dB, its scores (NaN where undefined) and the reasons for each NaN."""
+    """One file: its input SNR in dB, its scores (NaN where undefined) and the reasons for each NaN.
+
+    `resampled` is the sample rate of the file where it is not the one at which it is scored.
+    """
 
     name: str
     snr: float
     seconds: float
     scores: dict[str, float]
     reasons: dict[str, str] = field(default_factory=dict)
+    resampled: int | None = None
 
 
 def score_pair(pair: Pair, system: System, metrics: Sequence[str]) -> FileScores:
     """Run the system on one pair and score it; what fails is NaN with a reason."""
     torch.set_num_threads(1)  # one file per process keeps all cores busy
-    seconds = pair.frames / SAMPLE_RATE
+    seconds = pair.frames / pair.sample_rate
     try:
         clean, noisy = decode(pair.clean), decode(pair.noisy)
         output = system.output(pair, noisy)
         scores = compute(metrics, output, clean, SAMPLE_RATE)
+        rates = (pair.sample_rate, system.sample_rate(pair))
     except InputError as error:
         return FileScores(
             pair.name, math.nan, seconds, dict.fromkeys(metrics, math.nan), dict.fromkeys(metrics, str(error))
         )
-    return FileScores(pair.name, _input_snr(noisy, clean), seconds, dict(scores), scores.reasons)
+    resampled = next((rate for rate in rates if rate != SAMPLE_RATE), None)
+    return FileScores(pair.name, _input_snr(noisy, clean), seconds, dict(scores), scores.reasons, resampled)
 
 
 def _input_snr(noisy: Signal, clean: Signal) -> float:
@@ -127,13 +149,18 @@ def evaluate(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FileScores]:
-    """Score a system on the pairs of two folders of 16 kHz files; `progress` hears how many files are done."""
-    if unknown := [name for name in metrics if name not in METRICS]:
-        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    """Score a system on the pairs of two folders; `progress` hears how many files are done.
+
+    Files of another rate are resampled to 16 kHz first. What would fail for every file, such as a model that cannot be
+    loaded or a package that is not installed, is raised at once.
+    """
+    check_metrics(metrics)
     for folder in (noisy, clean):
         if not folder.is_dir():
             raise InputError(f"{folder}: is not a folder")
-    pairs = scan_folders(clean, noisy).pairs
+    pairs = scan_folders(clean, noisy, sample_rate=None).pairs
+    if isinstance(system, ModelName):
+        _model(system.name)
     results = []
     for done, scores in enumerate(_score_all(pairs, system, metrics, workers), 1):
         results.append(scores)

@@ -1,7 +1,7 @@
 """From what the user names to pairs of source and target files."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,15 @@ class Job:
     target: Path
 
 
-def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, overwrite: bool = False) -> list[Job]:
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do, and why there is nothing to do for some folders."""
+
+    jobs: list[Job]
+    faults: dict[Path, str]
+
+
+def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, overwrite: bool = False) -> Plan:
     """A job for every file, and for every audio file below every folder, in `sources`.
 
     `out` is the target file of a single source file; otherwise, or when it is a folder, ends in a slash or has no
@@ -25,59 +33,90 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     ``noisy.wav`` becomes ``noisy.enhanced.wav`` beside it and the folder ``takes`` becomes ``takes.enhanced``. Formats
     that cannot be written become ``.wav``.
 
-    Earlier outputs are replaced. A source is only replaced by its own result, and only with `overwrite`.
+    Results of an earlier call beside their sources, as in ``noisy*.wav``, are no sources. A source is only replaced by
+    its own result, and only with `overwrite`; so is the output of a single file, if it is there already.
     """
-    paths = [Path(source) for source in sources]
+    paths, faults = [Path(source) for source in sources], dict[Path, str]()
     if out is not None and not _is_folder(out, paths):
         jobs = [Job(paths[0], Path(out))]
     else:
         folder = None if out is None else Path(out)
-        jobs = [job for path in paths for job in (_folder_jobs if path.is_dir() else _file_jobs)(path, folder)]
+        jobs = []
+        for path in paths:
+            jobs += _folder_jobs(path, folder, faults) if path.is_dir() else [_file_job(path, folder)]
+    results = {os.path.realpath(_beside(job.source)) for job in jobs}
+    jobs = [job for job in jobs if os.path.realpath(job.source) not in results]
     check_jobs(jobs, overwrite=overwrite)
-    return jobs
+    if not overwrite and len(paths) == 1 and not paths[0].is_dir():
+        refuse_existing(jobs[0])
+    return Plan(jobs, faults)
 
 
 def _is_folder(out: str | Path, sources: list[Path]) -> bool:
     path = Path(out)
     several = len(sources) > 1 or any(source.is_dir() for source in sources)
-    if not path.exists():
+    if not is_there(path):
         return several or str(out).endswith(("/", os.sep)) or not path.suffix
     if several and not path.is_dir():
         raise InputError(f"{out}: expected a folder for the results of several files, this is a file")
     return path.is_dir()
 
 
-def _file_jobs(source: Path, folder: Path | None) -> Iterator[Job]:
-    suffix = source.suffix if source.suffix.lower() in FORMATS else ".wav"
-    if folder is None:
-        yield Job(source, source.with_name(f"{source.stem}.enhanced{suffix}"))
-    else:
-        yield Job(source, folder / f"{source.stem}{suffix}")
+def _file_job(source: Path, folder: Path | None) -> Job:
+    return Job(source, _beside(source) if folder is None else folder / f"{source.stem}{_suffix(source)}")
 
 
-def _folder_jobs(source: Path, folder: Path | None) -> Iterator[Job]:
+def _beside(source: Path) -> Path:
+    """The default target of a file."""
+    return source.with_name(f"{source.stem}.enhanced{_suffix(source)}")
+
+
+def _suffix(source: Path) -> str:
+    return source.suffix if source.suffix.lower() in FORMATS else ".wav"
+
+
+def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> list[Job]:
     if folder is None:
         named = source if source.name not in ("", "..") else source.resolve()
         folder = named.with_name(f"{named.name}.enhanced")
-    files = sorted(path for path in source.rglob("*") if _is_recording(path))
-    results = folder.resolve()
-    files = [path for path in files if results not in path.resolve().parents]
-    if not files:
-        raise InputError(f"{source}: holds no audio files")
-    for path in files:
-        yield from _file_jobs(path, folder / path.parent.relative_to(source))
+    closed: list[OSError] = []
+    walk = os.walk(source, onerror=closed.append)
+    files = sorted(path for root, _, names in walk for name in names if _is_recording(path := Path(root, name)))
+    results = Path(os.path.realpath(folder))
+    files = [path for path in files if results not in Path(os.path.realpath(path)).parents]
+    for error in closed:
+        faults[Path(error.filename)] = f"{error.filename}: cannot read the folder: {error.strerror}"
+    if not files and not closed:
+        faults[source] = f"{source}: holds no audio files"
+    return [_file_job(path, folder / path.parent.relative_to(source)) for path in files]
 
 
 def _is_recording(path: Path) -> bool:
-    return path.suffix.lower() in FORMATS.keys() | MEDIA_SUFFIXES and not path.name.startswith(".") and path.is_file()
+    return path.suffix.lower() in FORMATS.keys() | MEDIA_SUFFIXES and not path.name.startswith(".")
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path leads to something; one that the system will not even look up, such as a long name, does not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def refuse_existing(job: Job) -> None:
+    """Raise an `InputError` if the target is a file that is there already (a source is `check_jobs`'s business)."""
+    if is_there(job.target) and os.path.realpath(job.target) != os.path.realpath(job.source):
+        raise InputError(
+            f"{job.target}: is there already; choose another output or let it be replaced with --overwrite"
+        )
 
 
 def check_jobs(jobs: Sequence[Job], *, overwrite: bool) -> None:
     """Raise an `InputError` if a source would be lost or two results would meet in one file."""
-    sources = {job.source.resolve() for job in jobs}
-    taken: dict[Path, Path] = {}
+    sources = {os.path.realpath(job.source) for job in jobs}
+    taken: dict[str, Path] = {}
     for job in jobs:
-        source, target = job.source.resolve(), job.target.resolve()
+        source, target = os.path.realpath(job.source), os.path.realpath(job.target)  # loops of links do not matter here
         if target in taken:
             raise InputError(f"{taken[target]} and {job.source} would both be written to {job.target}")
         if target == source and not overwrite:

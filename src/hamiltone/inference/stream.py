@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hamiltone.errors import InputError
 from hamiltone.inference.bands import high_band_gain, over_samples, resample
 from hamiltone.inference.settings import Settings
 from hamiltone.inference.survey import Survey
@@ -16,8 +17,11 @@ from hamiltone.models.enhancer import Enhancer
 Samples = NDArray[Any]
 
 
-def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: int) -> Iterator[Samples]:
-    """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted."""
+def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
+    """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted.
+
+    A result that is not finite is an `InputError`: no such sample leaves.
+    """
     model, strength = settings.model, settings.strength
     windows = plan_windows(
         survey.frames,
@@ -34,7 +38,12 @@ def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: 
             enhanced[:, group.channels] = enhance_window(channels, sample_rate, model, level=group.level)
         return (1 - strength) * window + strength * enhanced
 
-    return join(map(mix, cut(read, windows)), windows)
+    for block in join(map(mix, cut(read, windows)), windows):
+        if not np.isfinite(block).all():
+            raise InputError(
+                f"{name}: the model's result holds NaN or infinite samples; the model is damaged or diverged"
+            )
+        yield block
 
 
 @torch.inference_mode()

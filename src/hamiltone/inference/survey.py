@@ -11,6 +11,7 @@ from hamiltone.inference.windows import Read
 
 _BLOCK_FRAMES = 65536
 _LOWEST_RATE = 1000
+_LOUDEST = 1e30  # float32 ends at 3e38, and spectra are sums
 _SILENCE = 1e-20  # float32 samples can still be divided by a level above this
 # Two unrelated channels of equal level lose 3 dB in their mean, as does one channel beside a silent one; a voice in the
 # middle loses nothing, and a voice under equally loud noise that differs between the channels 1.2 dB.
@@ -49,6 +50,8 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         block = read(_BLOCK_FRAMES)
         if not np.isfinite(block).all():
             raise InputError(f"{name}: contains NaN or infinite samples")
+        if len(block) and (peak := np.abs(block).max()) > _LOUDEST:
+            raise InputError(f"{name}: has samples of {peak:.0e}, more than can be computed with; scale it down first")
         frames += len(block)
         last = len(block) < _BLOCK_FRAMES
         if sample_rate != model_rate:

@@ -50,7 +50,7 @@ def enhance(
     )
     if strength == 0:
         return waveform.clone() if isinstance(waveform, Tensor) else waveform.copy()
-    blocks = enhance_stream(_ArrayReader(frames).read, survey, settings, rate)
+    blocks = enhance_stream(_ArrayReader(frames).read, survey, settings, rate, name="the waveform")
     return _from_frames(np.concatenate(list(blocks)), waveform)
 
 

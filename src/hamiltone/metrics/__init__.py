@@ -16,6 +16,7 @@ No metric aligns the output to the sign or loudness of the reference. What each 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +39,7 @@ __all__ = [
     "Scores",
     "UndefinedScoreError",
     "cbak",
+    "check_metrics",
     "compute",
     "covl",
     "csig",
@@ -105,6 +107,27 @@ METRICS: dict[str, Callable[[_Pair], float]] = {
     "dnsmos_p808": lambda pair: pair.dnsmos.p808,
 }
 """Every metric by name; higher is better for all."""
+
+_DNSMOS_PACKAGES = ("speechmos", "librosa", "onnx", "onnxruntime", "requests")
+_PACKAGES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("pesq", "csig", "cbak", "covl"), ("pesq",)),
+    **dict.fromkeys(("stoi", "estoi"), ("pystoi",)),
+    **dict.fromkeys(("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"), _DNSMOS_PACKAGES),
+}
+
+
+def check_metrics(names: Iterable[str]) -> None:
+    """Refuse unknown metrics, and those whose package is not installed, before any file is scored."""
+    names = list(names)
+    if unknown := [name for name in names if name not in METRICS]:
+        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    lacking = {name: [package for package in _PACKAGES.get(name, ()) if not find_spec(package)] for name in names}
+    packages = dict.fromkeys(package for missing in lacking.values() for package in missing)
+    if packages:
+        rest = ",".join(name for name in names if not lacking[name])
+        choice = f", or ask for {rest} only" if rest else ""
+        stopped = ", ".join(name for name in names if lacking[name])
+        raise InputError(f'{stopped}: needs {", ".join(packages)}: pip install "hamiltone[metrics]"{choice}')
 
 
 def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> Scores:

@@ -124,11 +124,14 @@ def _check_tensors(path: str | Path, expected: Mapping[str, Tensor], found: Mapp
     """Say in one line how the weights in the file differ from those the model needs."""
     problems = [f"lacks {name}" for name in expected.keys() - found.keys()]
     problems += [f"has an unknown {name}" for name in found.keys() - expected.keys()]
-    problems += [
-        f"has {name} of shape {tuple(found[name].shape)} instead of {tuple(expected[name].shape)}"
-        for name in expected.keys() & found.keys()
-        if found[name].shape != expected[name].shape
-    ]
+    for name in expected.keys() & found.keys():
+        tensor, wanted = found[name], expected[name]
+        if tensor.shape != wanted.shape:
+            problems.append(f"has {name} of shape {tuple(tensor.shape)} instead of {tuple(wanted.shape)}")
+        elif tensor.dtype != wanted.dtype:
+            problems.append(f"has {name} in {tensor.dtype} instead of {wanted.dtype}")
+        elif not tensor.isfinite().all():
+            problems.append(f"has NaN or infinite values in {name}")
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise InputError(f"{path} does not fit its model: it {', '.join(sorted(problems)[:3])}{more}")

@@ -1,6 +1,6 @@
 """Quaternion multi-head attention (Eq. 8-18): projections, heads, masks and cache around a score rule."""
 
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from hamiltone.nn.linear import QLinear
 from hamiltone.nn.masks import combine_masks
 from hamiltone.nn.norm import QRMSNorm
-from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
+from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore, check_shape
 
 
 class KVCache:
@@ -143,6 +143,7 @@ class QAttention(nn.Module):
             y, maps = self.rule.explicit(q, k, v, mask=combined.mask, causal=combined.causal, dropout=dropout)
         else:
             y = self.rule.attend(q, k, v, mask=combined.mask, causal=combined.causal, dropout=dropout)
+            check_shape(f"{type(self.rule).__name__}.attend", "(B, H, N, 4, D)", y, tuple(q.shape))
         if combined.live is not None:
             y = y.masked_fill(~combined.live[..., None], 0.0)
             maps = None if maps is None else maps.masked_fill(~combined.live[:, :, None], 0.0)
@@ -150,6 +151,9 @@ class QAttention(nn.Module):
         if maps is None:
             return y
         return y, maps[:, :, 0] if self.rule.maps == 1 else maps
+
+    if TYPE_CHECKING:
+        __call__ = forward  # to nn.Module a call returns Any
 
     def _check(self, x: Tensor, source: Tensor, causal: bool, cache: KVCache | None) -> None:
         for name, tensor in (("x", x), ("context", source)):

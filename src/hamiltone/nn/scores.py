@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hamiltone.algebra import flatten, real_matrix, unflatten
+from hamiltone.nn.tracing import is_traced
 
 
 class ScoreRule(ABC):
@@ -49,6 +50,8 @@ class ScoreRule(ABC):
     ) -> tuple[Tensor, Tensor]:
         """The same by batched matrix products, with the maps ``(B, H, S, N, M)`` (before dropout) for analysis."""
         scores = self.scores(q, k)
+        expected = (*q.shape[:2], self.maps, q.shape[2], k.shape[2])
+        check_shape(f"{type(self).__name__}.scores", "(B, H, S, N, M)", scores, expected)
         if causal:
             scores = scores.masked_fill(~causal_mask(q.shape[2], k.shape[2], q.device), -math.inf)
         if mask is not None:
@@ -112,6 +115,12 @@ class HamiltonScore(ScoreRule):
 def _component_keys(k: Tensor) -> Tensor:
     """Keys ``(B, H, M, 4, D)`` to ``(B, H, 4, M, 4D)`` such that q · key[α] is component α of q ⊗ k (Eq. 4)."""
     return real_matrix(k, dim=3).flatten(4, 5).transpose(2, 3)
+
+
+def check_shape(method: str, axes: str, result: Tensor, expected: tuple[int, ...]) -> None:
+    """Refuse what a rule returns in another shape: broadcasting would make it an output of the wrong length."""
+    if not is_traced() and tuple(result.shape) != expected:
+        raise ValueError(f"{method} must return {axes} = {expected}, got shape {tuple(result.shape)}")
 
 
 def causal_mask(n: int, m: int, device: torch.device) -> Tensor:
