@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from hamiltone.data.augment import clip, encode, equalise, limit_band, retune, reverberate, set_level
+from hamiltone.data.augment import change_level, clip, encode, equalise, limit_band, retune, reverberate, set_level
 from hamiltone.data.rooms import decaying_room
-from hamiltone.data.signals import active_level
+from hamiltone.data.signals import SAMPLE_RATE, active_level
 from hamiltone.data.synthetic import speech
 
 SEEDS = range(12)
@@ -132,3 +132,14 @@ def test_retuned_speech_has_another_pitch_and_the_length_that_was_asked_for() ->
     np.testing.assert_allclose(pitches, expected, atol=2)
     assert min(pitches) < 950
     assert max(pitches) > 1050
+
+
+def test_the_level_changes_once_for_all_signals_alike():
+    for seed in range(20):
+        before = np.ones((2, 16_000), np.float32)
+        after = change_level(np.random.default_rng(seed), before)
+        assert np.array_equal(after[0], after[1])
+        steps = np.diff(20 * np.log10(after[0]))
+        assert (np.sign(steps[np.abs(steps) > 1e-4]) == np.sign(steps.sum())).all()  # one way only
+        assert np.count_nonzero(np.abs(steps) > 1e-4) <= SAMPLE_RATE // 20
+        assert abs(steps.sum()) <= 35.001

@@ -29,7 +29,7 @@ def shapes() -> dict[str, tuple[int, ...]]:
     seen["waveform"] = tuple(waveform.shape)
     seen["features"] = tuple(quaternion_features(model.stft(waveform)).shape)
     with torch.enable_grad():  # whole tensors, no tiles
-        seen["gain"] = tuple(model.gain(waveform).shape)
+        seen["gain"] = tuple(model.gain(model.stft(waveform)).shape)
         seen["output"] = tuple(model(waveform).shape)
     return seen
 

@@ -134,6 +134,16 @@ def test_a_signal_breaks_off_validation_which_is_then_repeated(budget, validatio
     assert_equal_runs(tmp_path / "broken", tmp_path / "whole")
 
 
+def test_soap_goes_on_exactly_with_its_factors(tmp_path):
+    pytest.importorskip("pytorch_optimizer")
+    soap = {"kind": "soap", "lr": 0.01, "betas": (0.95, 0.95), "precondition_steps": 2}
+    run(tmp_path / "whole", TinyTask(dropout=0.2), optimiser=soap)
+    run(tmp_path / "broken", TinyTask(dropout=0.2, before=signal_at(signal.SIGTERM, (1, 11))), optimiser=soap)
+    assert run(tmp_path / "broken", TinyTask(dropout=0.2), optimiser=soap).step == 12
+    assert_equal_runs(tmp_path / "broken", tmp_path / "whole")
+    assert any(".GG." in name for name in weights(tmp_path / "whole"))
+
+
 def test_workers_change_nothing(whole_run, tmp_path):
     run(tmp_path, TinyTask(dropout=0.2), batches__workers=2)
     assert_equal_runs(tmp_path, whole_run)

@@ -85,9 +85,9 @@ class RowConfig:
     dim: int = 12
     memory: int = 12
     rows: int = 24
-    blocks: int = 3
+    blocks: int = 4
     heads: int = 4
-    residuals: int = 2
+    residuals: int = 1
     kernel_size: int = 8
     stride: int = 4
     decay: float = 0.992

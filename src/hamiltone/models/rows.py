@@ -15,7 +15,7 @@ State = tuple[Tensor, ...]
 
 
 class RowResidual(nn.Module):
-    """x plus two normalised convolutions along frequency.
+    """x plus a normalised convolution of x along frequency.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
@@ -35,6 +35,7 @@ class RowResidual(nn.Module):
 
 
 def activation() -> nn.Module:
+    """The activation of the feature maps."""
     return nn.SiLU()
 
 
