@@ -68,7 +68,8 @@ def test_differences_of_names_and_shapes_are_named(path):
         ({"format": 99}, "checkpoint format is 99, this version reads 1"),
         ({"config": {"family": "compact", "colour": 3}}, "does not know: colour"),
         ({"config": {"family": "giant"}}, "family must be one of paper, compact, vision, text, got 'giant'"),
-        ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be shared or hamilton"),
+        ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be one of shared, hamilton"),
+        ({"config": {"family": "compact", "attention": "not_there:Rule"}}, "say hamiltone --rule not_there:Rule"),
     ],
 )
 def test_unknown_headers_are_refused_in_one_line(path, change, message):

@@ -10,14 +10,17 @@ from hamiltone.nn.concat import concat
 from hamiltone.nn.conv import QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d
 from hamiltone.nn.dropout import QDropout
 from hamiltone.nn.fold import fold
+from hamiltone.nn.headsplit import ComponentScore
 from hamiltone.nn.init import isotropic_, polar_
 from hamiltone.nn.linear import QLinear
 from hamiltone.nn.norm import QBatchNorm, QLayerNorm, QRMSNorm
 from hamiltone.nn.qtn import QTNAttention
-from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore
+from hamiltone.nn.rules import make_rule, register_rule
+from hamiltone.nn.scores import HamiltonScore, Scale, ScoreRule, SharedScore
 
 __all__ = [
     "QGLU",
+    "ComponentScore",
     "HamiltonAttention",
     "HamiltonScore",
     "KVCache",
@@ -37,6 +40,7 @@ __all__ = [
     "QRMSNorm",
     "QTNAttention",
     "QTransformerBlock",
+    "Scale",
     "ScoreRule",
     "SharedScore",
     "SharedScoreAttention",
@@ -44,5 +48,7 @@ __all__ = [
     "concat",
     "fold",
     "isotropic_",
+    "make_rule",
     "polar_",
+    "register_rule",
 ]
