@@ -13,8 +13,10 @@ from hamiltone.nn.fold import fold
 from hamiltone.nn.headsplit import ComponentScore
 from hamiltone.nn.init import isotropic_, polar_
 from hamiltone.nn.linear import QLinear
+from hamiltone.nn.multihead import SharedScoreMultihead
 from hamiltone.nn.norm import QBatchNorm, QLayerNorm, QRMSNorm
 from hamiltone.nn.qtn import QTNAttention
+from hamiltone.nn.rotary import QRotary
 from hamiltone.nn.rules import make_rule, register_rule
 from hamiltone.nn.scores import HamiltonScore, Scale, ScoreRule, SharedScore
 
@@ -38,12 +40,14 @@ __all__ = [
     "QLinear",
     "QPReLU",
     "QRMSNorm",
+    "QRotary",
     "QTNAttention",
     "QTransformerBlock",
     "Scale",
     "ScoreRule",
     "SharedScore",
     "SharedScoreAttention",
+    "SharedScoreMultihead",
     "SplitActivation",
     "concat",
     "fold",
