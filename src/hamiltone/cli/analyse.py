@@ -174,6 +174,7 @@ def subspace(
 def cost(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
+    presets: Annotated[str | None, typer.Option(help="Models, comma-separated; default: all presets.")] = None,
     as_json: Json = False,
 ) -> None:
     """Multiplications, softmaxes, multiply-accumulates and parameters (Tables 1, 2, 9 and 12).
@@ -188,7 +189,7 @@ def cost(
     names = rules("--attention", attention)
     scores = [score_cost(name) for name in names]
     layers = layer_costs([int(length) for length in numbers("--lengths", lengths)], names)
-    models = model_costs(list(PRESETS), names)
+    models = model_costs(presets.split(",") if presets else list(PRESETS), names)
     if as_json:
         content = {
             "scores": [asdict(row) for row in scores],
