@@ -73,6 +73,22 @@ class Recurrent(nn.Module):
         return self.unit(x)[0]
 
 
+def missing(batch: int, length: int) -> Inputs:
+    x, padding = padded(batch, length)
+    return x.flatten(2), {"key_padding_mask": ~padding["key_padding_mask"]}
+
+
+class Ported(nn.Module):
+    """An encoder's self-attention as code for nn.MultiheadAttention writes it, here with positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = qnn.SharedScoreMultihead(4 * DIM, HEADS, batch_first=True, positions=qnn.QRotary())
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor) -> Tensor:
+        return self.attention(x, x, x, key_padding_mask=key_padding_mask, need_weights=False)[0]
+
+
 def feed_forward() -> nn.Module:
     return qnn.QFeedForward(DIM, DIM)
 
@@ -146,6 +162,7 @@ CASES = (
     Case(qnn.HamiltonAttention, lambda: qnn.HamiltonAttention(DIM, HEADS), restricted),
     Case(qnn.QAttention, lambda: qnn.QAttention(DIM, HEADS, Distance()), padded),
     Case(qnn.QTNAttention, lambda: qnn.QTNAttention(DIM, HEADS, radius=4), padded),
+    Case(qnn.SharedScoreMultihead, Ported, missing),
     Case(qnn.QTransformerBlock, lambda: Decoder(transformer_block()), sequence),
     Case(qnn.QConformerBlock, conformer_block, padded),
     Case(qnn.SharedScoreAttention, lambda: qnn.SharedScoreAttention(DIM, HEADS), restricted, folded=True),

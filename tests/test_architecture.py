@@ -23,7 +23,7 @@ ALLOWED = {
     "inference": {"audio", "models", "errors"},
     "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors"},
-    "evaluation": {"audio", "data", "inference", "models", "metrics", "errors"},
+    "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
     "analysis": {"algebra", "nn", "models", "errors"},
     "paper": {
         "analysis",

@@ -2,12 +2,11 @@ import pytest
 import torch
 
 from hamiltone.analysis.capture import capture, record
-from hamiltone.analysis.headsplit import ComponentScore
 from hamiltone.models import EnhancerConfig, build
-from hamiltone.nn import HamiltonAttention, HamiltonScore, QAttention, QTransformerBlock, SharedScore, fold
+from hamiltone.nn import HamiltonAttention, QAttention, QTransformerBlock, fold, make_rule
 from hamiltone.nn.linear import QLinear
 
-RULES = [SharedScore(), HamiltonScore(), ComponentScore()]
+RULES = [make_rule(name) for name in ("shared", "hamilton", "hamilton-tay", "headsplit")]
 
 
 def small_model(attention: str = "hamilton"):

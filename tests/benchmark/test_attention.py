@@ -3,7 +3,7 @@ import json
 import torch
 from typer.testing import CliRunner
 
-from hamiltone.benchmark.attention import METHODS, RealAttention, attention_macs
+from hamiltone.benchmark.attention import RealAttention, method_macs, methods
 from hamiltone.cli import app
 
 TABLE_9 = {  # the paper prints three digits
@@ -16,10 +16,21 @@ TABLE_9 = {  # the paper prints three digits
 
 def test_macs_are_those_of_table_9():
     for length, (shared, hamilton) in TABLE_9.items():
-        assert attention_macs("shared", length) == 8 * length**2 * 64
-        assert attention_macs("hamilton", length) == 20 * length**2 * 64
-        assert f"{attention_macs('shared', length):.2e}" == f"{shared:.2e}"
-        assert f"{attention_macs('hamilton', length):.2e}" == f"{hamilton:.2e}"
+        assert method_macs("shared", length) == method_macs("real", length) == 8 * length**2 * 64
+        assert method_macs("hamilton", length) == 20 * length**2 * 64
+        assert f"{method_macs('shared', length):.2e}" == f"{shared:.2e}"
+        assert f"{method_macs('hamilton', length):.2e}" == f"{hamilton:.2e}"
+
+
+def test_every_rule_is_measured_in_each_way_it_has_and_shared_scores_always():
+    assert methods() == [
+        ("shared", "fused"),
+        ("shared", "explicit"),
+        ("hamilton", "fused"),
+        ("hamilton", "explicit"),
+        ("real", "fused"),
+    ]
+    assert [name for name, _ in methods(["headsplit"])] == ["shared", "shared", "headsplit", "headsplit", "real"]
 
 
 def test_the_real_layer_is_torchs_own_attention():
@@ -37,6 +48,6 @@ def test_the_command_prints_a_row_for_every_method():
     result = CliRunner().invoke(app, ["bench", "attention", "--lengths", "16", "--seconds", "0", "--json"])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)
-    assert [(row["length"], row["method"], row["path"]) for row in rows] == [(16, *method) for method in METHODS]
+    assert [(row["length"], row["method"], row["path"]) for row in rows] == [(16, *method) for method in methods()]
     assert rows[0].keys() >= {"length", "method", "path", "macs", "ms", "peak_mb"}
     assert all(row["ms"] > 0 and row["peak_mb"] >= 0 for row in rows)

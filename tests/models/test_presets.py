@@ -8,6 +8,7 @@ from hamiltone.models.catalogue import catalogue
 from hamiltone.models.presets import attention_choices
 from hamiltone.nn import QBatchNorm, QLayerNorm, QLinear, QRMSNorm
 from hamiltone.nn.conv import QConv
+from hamiltone.nn.rules import COMPARED
 
 BANDS = {
     "qtransformer": (615_000, 625_000),
@@ -47,7 +48,7 @@ def test_the_two_score_rules_have_the_same_parameters():
 )
 def test_any_length_works_and_is_kept_and_folding_changes_nothing(name):
     config = preset(name)
-    for attention in attention_choices(config):
+    for attention in attention_choices(config, COMPARED):
         model = build(preset(name, attention)).eval()
         _disturb_statistics(model)
         real = folded(model)
@@ -90,8 +91,8 @@ def test_gradients_reach_every_parameter():
     ("name", "attention", "message"),
     [
         ("nonsense", None, "there is no preset 'nonsense'"),
-        ("qtn", "hamilton", "preset qtn has no attention 'hamilton'; it takes local"),
-        ("qconformer", "local", "it takes shared or hamilton"),
+        ("qtn", "hamilton", "preset qtn has no attention 'hamilton'; it takes qtn"),
+        ("qconformer", "qtn", "it takes shared or hamilton"),
     ],
 )
 def test_wrong_names_are_refused_with_the_right_ones(name, attention, message):

@@ -70,7 +70,7 @@ def test_model_and_vocabulary_agree_on_padding():
 def test_wrong_input_and_settings_are_refused():
     with pytest.raises(ValueError, match=r"expected words \(B, 0 < N <= 12\), got shape \(1, 13\)"):
         build(SMALL)(torch.ones(1, 13, dtype=torch.long))
-    with pytest.raises(InputError, match="attention must be shared or hamilton, got 'local'"):
-        TextConfig("local")
+    with pytest.raises(InputError, match=r"attention must be one of shared, .* got 'qtn'"):
+        TextConfig("qtn")
     with pytest.raises(InputError, match="heads must divide the 32 quaternions"):
         TextConfig(heads=5)

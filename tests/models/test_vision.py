@@ -7,7 +7,7 @@ from hamiltone.models.vision import QResNet, pure_quaternions
 from hamiltone.nn import fold
 
 SMALL = VisionConfig(channels=(2, 4), blocks=1, heads=2, layers=1, feed_forward=4, classes=5, size=8)
-QTN = VisionConfig("local", feed_forward=64)
+QTN = VisionConfig("qtn", feed_forward=64)
 
 
 def parameters(config: VisionConfig) -> int:
@@ -40,7 +40,7 @@ def test_four_stages_make_sixteen_tokens_of_a_cifar_image():
     assert strides.count((2, 2)) == 3 and len(strides) == 1 + 4 * 2 * 2
 
 
-@pytest.mark.parametrize("attention", ["shared", "hamilton", "local"])
+@pytest.mark.parametrize("attention", ["shared", "hamilton", "qtn"])
 def test_folding_keeps_the_scores(attention):
     model = build(VisionConfig(attention, channels=(2, 4), blocks=1, heads=2, layers=1, feed_forward=4, size=8))
     images = torch.rand(3, 3, 8, 8)
@@ -75,7 +75,9 @@ def test_wrong_images_and_settings_are_refused():
         model(torch.rand(1, 1, 8, 8))
     with pytest.raises(ValueError, match=r"64 tokens .* but there are 16 positions"):
         model(torch.rand(1, 3, 16, 16))
-    with pytest.raises(InputError, match="attention must be shared, hamilton or local"):
+    with pytest.raises(
+        InputError, match="attention must be one of shared, hamilton, hamilton-tay, headsplit, qtn, or a rule"
+    ):
         VisionConfig("none")
     with pytest.raises(InputError, match="4 stages cannot halve images of 20 pixels"):
         VisionConfig(size=20)

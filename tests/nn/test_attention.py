@@ -382,3 +382,54 @@ def test_the_mask_counts_the_cached_keys_too() -> None:
     with pytest.raises(ValueError, match=r"= \(2, 2, 1, 4\), got \(1, 3\)"):
         attention(sequence(1), cache=cache, mask=torch.zeros(1, 3))
     assert len(cache) == 3, "a refused step leaves the cache as it was"
+
+
+@both_rules
+def test_a_cropped_cache_goes_on_as_if_the_rest_had_never_been(rule: str) -> None:
+    attention, x, cache = build(rule), sequence(6), KVCache()
+    attention(x[:, :3], causal=True, cache=cache)
+    attention(sequence(2), causal=True, cache=cache)  # two tokens that are taken back
+    cache.crop(3)
+    assert len(cache) == 3
+    assert_close(attention(x[:, 3:], causal=True, cache=cache), attention(x, causal=True)[:, 3:])
+    cache.crop(0)
+    assert len(cache) == 0
+    other = sequence(2, batch=3)
+    assert_close(attention(other, causal=True, cache=cache), attention(other, causal=True))
+
+
+@both_rules
+def test_a_reordered_cache_goes_on_with_the_chosen_beams(rule: str) -> None:
+    attention, x, cache = build(rule), sequence(6), KVCache()
+    attention(x[:, :4], causal=True, cache=cache)
+    index = torch.tensor([1, 1, 0])
+    cache.reorder(index)
+    following = sequence(2, batch=3)
+    whole = attention(torch.cat([x[index, :4], following], dim=1), causal=True)
+    assert_close(attention(following, causal=True, cache=cache), whole[:, 4:])
+
+
+def test_a_cache_is_cropped_and_reordered_within_what_it_holds() -> None:
+    attention, cache = build("shared"), KVCache()
+    cache.crop(0)
+    with pytest.raises(ValueError, match="the cache is still empty"):
+        cache.reorder(torch.tensor([0]))
+    attention(sequence(3), cache=cache)
+    for length in (-1, 4):
+        with pytest.raises(ValueError, match=f"cannot crop a cache of 3 positions to {length}"):
+            cache.crop(length)
+    for index in (torch.tensor(0), torch.tensor([0.0]), torch.tensor([True, False])):
+        with pytest.raises(ValueError, match="expected a row of integers"):
+            cache.reorder(index)
+
+
+@both_rules
+def test_values_may_come_from_elsewhere_than_keys(rule: str) -> None:
+    attention, x, context, value = build(rule), sequence(3), sequence(6), sequence(6)
+    y, maps = attention(x, context, value=value, need_weights=True)
+    assert_close(maps, attention(x, context, need_weights=True)[1])
+    v = attention.split_heads(attention.value(value))
+    maps = maps[:, :, None].expand(-1, -1, 4, -1, -1) if maps.dim() == 4 else maps
+    assert_close(y, attention.merge((maps @ v.transpose(2, 3)).transpose(2, 3)))
+    with pytest.raises(ValueError, match="value must have a position for each key"):
+        attention(x, context, value=sequence(5))

@@ -27,6 +27,7 @@ from hamiltone.nn import (
     QLinear,
     QPReLU,
     QRMSNorm,
+    QRotary,
     QTNAttention,
     QTransformerBlock,
     SharedScoreAttention,
@@ -42,6 +43,7 @@ ATTENTIONS: dict[str, Callable[[], QAttention]] = {
     "no bias, no norm": lambda: SharedScoreAttention(DIM, HEADS, bias=False, qk_norm=False),
     "distance": lambda: QAttention(DIM, HEADS, Distance()),
     "componentwise": lambda: QAttention(DIM, HEADS, Componentwise()),
+    "rotary": lambda: SharedScoreAttention(DIM, HEADS, positions=QRotary(base=10)),
 }
 
 
@@ -206,6 +208,10 @@ def test_folded_attention_attends_to_a_context(name: str) -> None:
     attention, x, context = randomise_(ATTENTIONS[name]()).eval(), sequence(3), sequence(6)
     mask = random_mask(BATCH, HEADS, 3, 6)
     assert_close(fold(attention)(x, context, mask=mask), attention(x, context, mask=mask), atol=1e-5, rtol=1e-5)
+    value = sequence(6)
+    expected = attention(x, context, value=value)
+    assert_close(fold(attention)(x, context, value=value), expected, atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(expected, attention(x, context), atol=1e-2)
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
@@ -323,9 +329,14 @@ class SwappedHeads(SharedScoreAttention):
         return super().split_heads(x).flip(1)
 
 
+class MovedQueries(SharedScoreAttention):
+    def place(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        return q + 1, k
+
+
 class DoubledValues(SharedScoreAttention):
-    def project(self, x: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = super().project(x, source)
+    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().project(x, source, value)
         return q, k, 2 * v
 
 
@@ -346,6 +357,7 @@ OVERRIDDEN: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor]]] = {
     "weight norm": (lambda: nn.Sequential(weight_norm(QConv1d(DIM, DIM, 3)), QBatchNorm(DIM)), signal),
     "heads": (lambda: SwappedHeads(DIM, HEADS), sequence),
     "values": (lambda: DoubledValues(DIM, HEADS), sequence),
+    "positions": (lambda: MovedQueries(DIM, HEADS), sequence),
     "attention's output": (lambda: with_a_layer_of_ones_own(out=nn.Identity()), sequence),
     "attention's bias": (lambda: with_a_layer_of_ones_own(query=QLinear(DIM, DIM, bias=False)), sequence),
     "attention's query": (lambda: with_a_layer_of_ones_own(query=Doubled(DIM, DIM)), sequence),

@@ -7,10 +7,10 @@ from torch.testing import assert_close
 
 import oracle
 from cases import BATCH, HEADS, LENGTH, MASKS, Distance
-from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
+from hamiltone.nn import HamiltonScore, QAttention, Scale, ScoreRule, SharedScore, fold, make_rule
 from hamiltone.nn.masks import combine_masks
 
-RULES = {"shared": SharedScore(), "hamilton": HamiltonScore()}
+RULES = {name: make_rule(name) for name in ("shared", "hamilton", "hamilton-tay", "headsplit")}
 WIDTH = 3
 
 
@@ -22,7 +22,7 @@ def no_bias(i: int, j: int) -> float:
     return 0.0
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["shared", "hamilton"])
 def test_maps_and_outputs_agree_with_the_scalar_equations(rule: str) -> None:
     q, k, v = heads(4, 6, torch.float64)
     y, maps = RULES[rule].explicit(q, k, v)
@@ -60,6 +60,14 @@ def test_hamilton_rule_is_equations_14_to_16() -> None:
     expected = torch.stack([maps[a] @ v[..., a, :] for a in range(4)], dim=-2)
     assert_close(HamiltonScore().attend(q, k, v), expected, atol=1e-5, rtol=0)
     assert_close(HamiltonScore().explicit(q, k, v)[1], torch.stack(maps, dim=2), atol=1e-5, rtol=0)
+
+
+def test_the_scale_of_tay_et_al_is_half_of_equation_14s() -> None:
+    q, k, v = heads()
+    printed, halved = HamiltonScore(), HamiltonScore(Scale.REALS)
+    assert_close(halved.scores(q, k), printed.scores(q, k) / 2)
+    assert_close(halved.attend(q, k, v), printed.attend(q / 2, k, v))
+    assert printed.scale is Scale.QUATERNIONS and SharedScore().scale is halved.scale is RULES["hamilton-tay"].scale
 
 
 @pytest.mark.parametrize("mask", MASKS)

@@ -98,7 +98,7 @@ def test_the_file_of_another_command_is_refused(tmp_path: Path, name: str, table
 
 
 def test_minutes_are_the_mean_over_the_runs_of_an_attention(tmp_path: Path) -> None:
-    attentions = {"shared": (10.0, 12.0), "local": (20.0,)}
+    attentions = {"shared": (10.0, 12.0), "qtn": (20.0,)}
     runs = [
         {"settings": {"model.attention": attention}, "minutes": minutes}
         for attention, every in attentions.items()

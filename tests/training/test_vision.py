@@ -84,7 +84,7 @@ def test_a_run_can_start_from_weights_of_the_same_classes(trained, tmp_path):
         VisionTask(small_recipe(tmp_path, f"init='{start}'", "model.layers=2")).build()
 
 
-@pytest.mark.parametrize("attention", [("shared", 256), ("hamilton", 256), ("local", 64)], ids=lambda pair: pair[0])
+@pytest.mark.parametrize("attention", [("shared", 256), ("hamilton", 256), ("qtn", 64)], ids=lambda pair: pair[0])
 def test_the_full_recipe_runs_with_every_attention(attention, tmp_path):
     name, feed_forward = attention
     recipe = load_recipe(

@@ -6,6 +6,5 @@
 - `gradients` follows the loss back to the scores (Theorem C.3).
 - `subspace` checks Theorem C.1, Corollary C.2 and Theorem C.3 in float64.
 - `cost` counts multiplications, softmaxes, multiply-accumulates and parameters.
-- `headsplit` is the attention that the released code computes, for the ablation.
 - `plots` draws, with matplotlib.
 """

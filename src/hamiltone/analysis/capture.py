@@ -19,7 +19,7 @@ class Recording:
 
     Shape:
         q: ``(B, H, N, 4, D)``, k, v: ``(B, H, M, 4, D)``, outputs: ``(B, H, N, 4, D)``, before the output projection
-        scores, maps: ``(B, H, S, N, M)``, S = 1 for shared scores and 4 for Hamilton scores
+        scores, maps: ``(B, H, S, N, M)``, S being the number of the rule's maps
     """
 
     layer: str

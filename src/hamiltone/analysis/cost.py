@@ -7,24 +7,20 @@ import torch
 
 from hamiltone.models import build, preset
 from hamiltone.models.configs import EnhancerConfig
-from hamiltone.models.cost import layer_macs, macs_per_second
+from hamiltone.models.cost import attention_macs, macs_per_second
 from hamiltone.models.presets import attention_choices
-from hamiltone.nn import HamiltonAttention, HamiltonScore, QAttention, ScoreRule, SharedScore, SharedScoreAttention
-
-ATTENTIONS: dict[str, type[SharedScoreAttention] | type[HamiltonAttention]] = {
-    "shared": SharedScoreAttention,
-    "hamilton": HamiltonAttention,
-}
-RULES: dict[str, ScoreRule] = {"shared": SharedScore(), "hamilton": HamiltonScore()}
+from hamiltone.nn import ScoreRule, make_rule
+from hamiltone.nn.rules import COMPARED
 
 
 @dataclass(frozen=True)
 class ScoreCost:
-    """Real multiplications for one pair of quaternions, and softmaxes for one head (Table 1)."""
+    """Real multiplications for one pair of quaternions, softmaxes for one head (Table 1), and the scale if named."""
 
     attention: str
     multiplications: int
     softmaxes: int
+    scale: str
 
 
 @dataclass(frozen=True)
@@ -61,35 +57,37 @@ class Hyperparameters:
     decoder_blocks: int
 
 
-def score_cost(rule: ScoreRule, name: str = "") -> ScoreCost:
-    """Count the products that a rule forms, by scoring every pair of units of one quaternion.
+def score_cost(name: str) -> ScoreCost:
+    """What a rule says of itself.
 
-    >>> score_cost(SharedScore())
-    ScoreCost(attention='SharedScore', multiplications=4, softmaxes=1)
+    >>> score_cost("shared")
+    ScoreCost(attention='shared', multiplications=4, softmaxes=1, scale='1/√(4·d_h)')
+    """
+    rule = make_rule(name)
+    return ScoreCost(name, rule.products, rule.maps, rule.scale.value if rule.scale else "")
+
+
+def counted_products(rule: ScoreRule) -> tuple[int, int]:
+    """The products and maps that a bilinear rule forms, found by scoring every pair of units of one quaternion.
+
+    >>> counted_products(make_rule("hamilton"))
+    (16, 4)
     """
     units = torch.eye(4).view(1, 1, 4, 4, 1)  # four positions, each one unit: (B, H, N, 4, D)
     scores = rule.scores(units, units)
-    return ScoreCost(name or type(rule).__name__, int(scores.count_nonzero()), scores.shape[2])
+    return int(scores.count_nonzero()), scores.shape[2]
 
 
-def attention_cost(attention: QAttention, length: int) -> int:
-    """Multiply-accumulates of the scores and values of one layer at a length."""
-    x = torch.empty(1, length, 4, attention.dim, device="meta")
-    return layer_macs(attention, x, x)
+def layer_costs(lengths: Sequence[int], attentions: Sequence[str] = COMPARED, dim: int = 64) -> list[LayerCost]:
+    """Score rules at Table 9's setting; `dim` counts quaternions, and the number of heads does not matter."""
+    return [LayerCost(name, t, attention_macs(make_rule(name), t, dim)) for t in lengths for name in attentions]
 
 
-def layer_costs(lengths: Sequence[int], dim: int = 64, heads: int = 8) -> list[LayerCost]:
-    """Both attentions at Table 9's setting; `dim` counts quaternions."""
-    with torch.device("meta"):
-        layers = {name: kind(dim, heads) for name, kind in ATTENTIONS.items()}
-    return [LayerCost(name, t, attention_cost(layer, t)) for t in lengths for name, layer in layers.items()]
-
-
-def model_costs(names: Sequence[str]) -> list[ModelCost]:
-    """Presets with each attention that they can have."""
+def model_costs(names: Sequence[str], attentions: Sequence[str] = COMPARED) -> list[ModelCost]:
+    """Presets with each of the attentions, or with their own if there is nothing to choose."""
     rows = []
     for name in names:
-        for attention in attention_choices(preset(name)):
+        for attention in attention_choices(preset(name), attentions):
             with torch.device("meta"):
                 model = build(preset(name, attention))
             parameters = sum(parameter.numel() for parameter in model.parameters())

@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from hamiltone.analysis.statistics import Spread, spread
-from hamiltone.nn import HamiltonAttention, QAttention, SharedScoreAttention
+from hamiltone.nn import QAttention, SharedScoreAttention, make_rule
 
 Loss = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Table 6, and what it leaves open: 64 reals are 16 quaternions as in the speech models, with their four heads."""
+    """Table 6, and what it leaves open: 64 reals are 16 quaternions as in the speech models, with their four heads.
+
+    `attention` is the rule with four maps that is set beside the shared score; its scale decides Table 7.
+    """
 
     batch: int = 32
     length: int = 128
@@ -25,6 +28,11 @@ class Setting:
     heads: int = 4
     trials: int = 100
     seed: int = 0
+    attention: str = "hamilton"
+
+    def __post_init__(self) -> None:
+        if make_rule(self.attention).maps != 4:
+            raise ValueError(f"expected a rule with a map for each component, {self.attention} has one for all")
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -34,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class NormStudy:
-    """‖dL/dS‖ of the shared score and of the four Hamilton scores, over trials with new weights and input."""
+    """‖dL/dS‖ of the shared score and of the four of `setting.attention`, over trials with new weights and input."""
 
     setting: Setting
     shared: Spread
@@ -72,7 +80,8 @@ def score_gradient(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
         x: ``(B, N, 4, C)``
         returns: ``(B, H, S, N, N)``, S = 1 or 4
     """
-    q, k, v = attention.project(x, x)
+    q, k, v = attention.project(x, x, x)
+    q, k = attention.place(q, k)
     scores = attention.rule.scores(q, k).detach().requires_grad_()
     maps = scores.softmax(-1)
     heads = (maps.expand(-1, -1, 4, -1, -1) @ v.transpose(2, 3)).transpose(2, 3)  # Eq. 13 and 16 at once
@@ -118,7 +127,7 @@ def correlation_at_start(setting: Setting, *, same_weights: bool = False) -> Cor
 
 
 def correlation_after(model: nn.Module, setting: Setting) -> dict[str, Correlation]:
-    """The four norms of each Hamilton attention of a trained model over random inputs (Table 8b), by layer."""
+    """The four norms of each attention with four maps in a trained model over random inputs (Table 8b), by layer."""
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -146,8 +155,8 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _fresh(setting: Setting) -> HamiltonAttention:
-    return HamiltonAttention(setting.dim, setting.heads)
+def _fresh(setting: Setting) -> QAttention:
+    return QAttention(setting.dim, setting.heads, make_rule(setting.attention))
 
 
 def _trials(setting: Setting) -> Iterator[torch.Generator]:

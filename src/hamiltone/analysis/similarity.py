@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from hamiltone.analysis.capture import Recording, record
 from hamiltone.analysis.statistics import Spread, pearson, spread
-from hamiltone.nn import HamiltonScore, ScoreRule, SharedScore
+from hamiltone.nn import ScoreRule, make_rule
+from hamiltone.nn.rules import COMPARED
 
 LEVELS = 1000
 """Quantiles that the quantile correlation compares."""
@@ -22,8 +23,8 @@ class Similarity:
 
     `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values; `wasserstein_scaled` is
     the distance in deviations of the first model's values. `correlation` pairs the outputs of the models, value by
-    value; `formulas` those of shared and Hamilton scores on what was captured in the first and in the second model.
-    `uniform` is a control: the shared formula there against a plain mean of the values, which has no scores at all.
+    value; `formulas` those of two rules (shared and Hamilton scores) on what was captured in the first and in the
+    second model. `uniform` is a control: the first rule there against a plain mean of the values, which has no scores.
     """
 
     ks: Spread
@@ -69,13 +70,14 @@ def quantile_correlation(a: ArrayLike, b: ArrayLike, levels: int = LEVELS) -> fl
     return pearson(quantiles(a, levels), quantiles(b, levels))
 
 
-def both_formulas(recording: Recording) -> tuple[Tensor, Tensor]:
-    """The outputs of the shared and of the Hamilton formula on the same queries, keys and values.
+def both_formulas(recording: Recording, rules: tuple[str, str] = COMPARED) -> tuple[Tensor, Tensor]:
+    """The outputs of two rules, the shared and the Hamilton formula, on the same queries, keys and values.
 
     Shape:
         returns: ``(B, H, N, 4, D)`` each
     """
-    return _outputs(recording, SharedScore()), _outputs(recording, HamiltonScore())
+    first, second = (_outputs(recording, make_rule(name)) for name in rules)
+    return first, second
 
 
 def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
@@ -92,15 +94,21 @@ def all_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
     return _row(recording.outputs for recording in layers.values())
 
 
-def formula_outputs(layers: Mapping[str, Recording]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def formula_outputs(
+    layers: Mapping[str, Recording], rules: tuple[str, str] = COMPARED
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """`both_formulas` of all layers, in one row each."""
-    pairs = [both_formulas(recording) for recording in layers.values()]
-    return _row(shared for shared, _ in pairs), _row(hamilton for _, hamilton in pairs)
+    pairs = [both_formulas(recording, rules) for recording in layers.values()]
+    return _row(first for first, _ in pairs), _row(second for _, second in pairs)
 
 
 @torch.no_grad()
-def study_similarity(first: nn.Module, second: nn.Module, inputs: Iterable[Tensor]) -> Similarity:
+def study_similarity(
+    first: nn.Module, second: nn.Module, inputs: Iterable[Tensor], rules: tuple[str, str] = COMPARED
+) -> Similarity:
     """Run two models of one architecture on inputs one by one and compare what their attentions give.
+
+    `rules` are the two formulas to compare on the same queries, keys and values.
 
     Shape:
         inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer
@@ -112,16 +120,16 @@ def study_similarity(first: nn.Module, second: nn.Module, inputs: Iterable[Tenso
         distance = wasserstein(a, b)
         scaled = distance / float(a.std(dtype=np.float64))
         between = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
-        rows.append((*between, *_formula_correlations(ours), *_formula_correlations(theirs)))
+        rows.append((*between, *_formula_correlations(ours, rules), *_formula_correlations(theirs, rules)))
     ks, distances, scaled_distances, shapes, pairs, *rest = (spread(column) for column in zip(*rows, strict=True))
     formulas, uniform = (rest[0], rest[2]), (rest[1], rest[3])
     return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform)
 
 
-def _formula_correlations(layers: Mapping[str, Recording]) -> tuple[float, float]:
-    """The shared formula with the Hamilton one, and with a plain mean of the values."""
-    shared, hamilton = formula_outputs(layers)
-    return pearson(shared, hamilton), pearson(shared, uniform_outputs(layers))
+def _formula_correlations(layers: Mapping[str, Recording], rules: tuple[str, str]) -> tuple[float, float]:
+    """The first formula with the second, and with a plain mean of the values."""
+    first, second = formula_outputs(layers, rules)
+    return pearson(first, second), pearson(first, uniform_outputs(layers))
 
 
 def _row(tensors: Iterable[Tensor]) -> NDArray[np.float32]:

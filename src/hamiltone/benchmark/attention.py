@@ -1,4 +1,4 @@
-"""One attention layer at Table 9's setting: shared and Hamilton, fused and explicit, beside a real-valued layer."""
+"""One attention layer at Table 9's setting: score rules, fused and explicit, beside a real-valued layer."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,13 @@ from torch.nn import functional as F
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
 from hamiltone.benchmark.timing import interleaved, median_ms
-from hamiltone.nn import HamiltonAttention, SharedScoreAttention, fold
+from hamiltone.models.cost import attention_macs
+from hamiltone.nn import QAttention, SharedScore, fold, make_rule
+from hamiltone.nn.rules import COMPARED
 
 DIM, HEADS = 64, 8  # quaternions: 256 reals
-METHODS = (
-    ("shared", "fused"),
-    ("shared", "explicit"),
-    ("hamilton", "fused"),
-    ("hamilton", "explicit"),
-    ("real", "fused"),
-)
-# Real products per query-key pair and quaternion channel: scores plus values.
-PRODUCTS = {"shared": 4 + 4, "hamilton": 16 + 4, "real": 4 + 4}
+BASE = ("shared", "fused")
+"""What every other method is compared with."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +32,16 @@ class AttentionRow:
     ratio: float
 
 
-def attention_macs(method: str, length: int, dim: int = DIM) -> int:
-    """Multiply-accumulates of scores and values, projections left out (Table 9)."""
-    return PRODUCTS[method] * length**2 * dim
+def methods(attentions: Sequence[str] = COMPARED) -> list[tuple[str, str]]:
+    """What is measured: shared scores and every other rule, fused if it has a fused way and explicit, and `real`."""
+    rules = dict.fromkeys((BASE[0], *attentions))
+    found = [(name, path) for name in rules for path in ("fused", "explicit")]
+    return [(name, path) for name, path in found if path == "explicit" or make_rule(name).fused] + [("real", "fused")]
+
+
+def method_macs(method: str, length: int) -> int:
+    """Multiply-accumulates of scores and values; real attention of the same width costs what shared scores do."""
+    return attention_macs(SharedScore() if method == "real" else make_rule(method), length, DIM)
 
 
 class RealAttention(nn.Module):
@@ -61,7 +63,7 @@ def _layer(method: str, path: str) -> Callable[[Tensor], object]:
     if method == "real":
         real = RealAttention(DIM, HEADS).eval()
         return lambda x: real(x.flatten(2))
-    layer = fold(SharedScoreAttention(DIM, HEADS) if method == "shared" else HamiltonAttention(DIM, HEADS))
+    layer = fold(QAttention(DIM, HEADS, make_rule(method)))
     return lambda x: layer(x, need_weights=path == "explicit")
 
 
@@ -74,24 +76,28 @@ def peak_mb(method: str, path: str, length: int) -> float:
 
 
 def bench_attention(
-    lengths: Sequence[int], *, seconds: float = 10.0, tick: Callable[[str], None] = lambda _: None
+    lengths: Sequence[int],
+    attentions: Sequence[str] = COMPARED,
+    *,
+    seconds: float = 10.0,
+    tick: Callable[[str], None] = lambda _: None,
 ) -> Iterable[AttentionRow]:
     """Yield the rows length by length; `tick` is told what is being measured."""
-    layers = {key: _layer(*key) for key in METHODS}
+    layers = {key: _layer(*key) for key in methods(attentions)}
     for length in lengths:
         with torch.inference_mode():
             x = torch.randn(1, length, 4, DIM)
             runs = {key: partial(layer, x) for key, layer in layers.items()}
             times = interleaved(runs, seconds=seconds, tick=partial(tick, f"T = {length}: time"))
         ms = {key: median_ms(values) for key, values in times.items()}
-        for method, path in METHODS:
+        for method, path in layers:
             tick(f"T = {length}: memory of {method} {path}")
             yield AttentionRow(
                 length=length,
                 method=method,
                 path=path,
-                macs=attention_macs(method, length),
+                macs=method_macs(method, length),
                 ms=ms[method, path],
                 peak_mb=call_in_child(peak_mb, method=method, path=path, length=length),
-                ratio=ms[method, path] / ms["shared", "fused"],
+                ratio=ms[method, path] / ms[BASE],
             )

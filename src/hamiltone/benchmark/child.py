@@ -8,11 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hamiltone.nn.rules import register_rule, registered_rules
+
 
 def call_in_child(function: Callable[..., Any], **arguments: Any) -> Any:
-    """Run a module-level function in a new interpreter; arguments and result travel as JSON."""
+    """Run a module-level function in a new interpreter that knows the same rules; arguments and result are JSON."""
     target = f"{function.__module__}:{function.__qualname__}"
-    command = [sys.executable, "-m", "hamiltone.benchmark.child", target, json.dumps(arguments)]
+    command = [sys.executable, "-m", "hamiltone.benchmark.child", target, json.dumps(arguments), *registered_rules()]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{target} failed in its child process:\n{done.stderr}")
@@ -40,8 +42,11 @@ def high_water_mb() -> float:
 
 
 def _main() -> None:
-    module, _, name = sys.argv[1].partition(":")
-    result = getattr(import_module(module), name)(**json.loads(sys.argv[2]))
+    _, target, arguments, *rules = sys.argv
+    for rule in rules:
+        register_rule(rule)
+    module, _, name = target.partition(":")
+    result = getattr(import_module(module), name)(**json.loads(arguments))
     sys.stdout.write(json.dumps(result))
 
 

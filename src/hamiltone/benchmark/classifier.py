@@ -12,14 +12,13 @@ from torch.nn import functional as F
 from hamiltone.benchmark.timing import interleaved
 from hamiltone.errors import InputError
 from hamiltone.models import TextConfig, VisionConfig, build
-from hamiltone.models.configs import Attention
 from hamiltone.nn import fold
 
-CONFIGS: dict[str, dict[Attention, VisionConfig | TextConfig]] = {
+CONFIGS: dict[str, dict[str, VisionConfig | TextConfig]] = {
     "cifar100": {
         "shared": VisionConfig(),
         "hamilton": VisionConfig("hamilton"),
-        "local": VisionConfig("local", feed_forward=64),  # gives the same number of parameters
+        "qtn": VisionConfig("qtn", feed_forward=64),  # gives the same number of parameters
     },
     "sst2": {"shared": TextConfig(vocabulary=15_000), "hamilton": TextConfig("hamilton", vocabulary=15_000)},
 }
@@ -47,24 +46,26 @@ def bench_classifier(
     name: str,
     batch: int,
     *,
+    more: Sequence[str] = (),
     words: int = 32,
     kinds: Sequence[str] = KINDS,
     seconds: float = 20.0,
     rounds: tuple[int, int] = (3, 200),
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ClassifierRow]:
-    """Yield the rows of the `kinds` of work, each interleaved over attentions.
+    """Yield the rows of the `kinds` of work, each interleaved over the attentions of the paper and `more` rules.
 
     Speed does not depend on weights, so they are random. A batch of text has sentences of `words` words.
     """
     if name not in CONFIGS:
         raise InputError(f"there is no classifier {name!r}; choose one of {', '.join(CONFIGS)}")
     torch.manual_seed(0)
-    configs = {attention: _fitting(config, words) for attention, config in CONFIGS[name].items()}
+    chosen = CONFIGS[name] | {rule: replace(CONFIGS[name]["shared"], attention=rule) for rule in more}
+    configs = {attention: _fitting(config, words) for attention, config in chosen.items()}
     models = {attention: build(config) for attention, config in configs.items()}
     inputs = torch.rand(batch, 3, 32, 32) if name == "cifar100" else torch.randint(2, 15_000, (batch, words))
     labels = torch.zeros(batch, dtype=torch.long)
-    work: dict[str, dict[Attention, Callable[[], object]]] = {
+    work: dict[str, dict[str, Callable[[], object]]] = {
         "inference": {key: partial(_infer, fold(model), inputs) for key, model in models.items()},
         "unfolded": {key: partial(_infer, _evaluated(config), inputs) for key, config in configs.items()},
         "training": {key: partial(_train, model, inputs, labels) for key, model in models.items()},
@@ -94,7 +95,7 @@ def _train(model: nn.Module, inputs: Tensor, labels: Tensor) -> None:
     F.cross_entropy(model(inputs), labels).backward()
 
 
-def _rows(name: str, what: str, batch: int, times: dict[Attention, list[float]]) -> Sequence[ClassifierRow]:
+def _rows(name: str, what: str, batch: int, times: dict[str, list[float]]) -> Sequence[ClassifierRow]:
     base = np.median(times["shared"])
     rows = []
     for attention, measured in times.items():

@@ -1,4 +1,4 @@
-"""Whole models, waveform to waveform: real-time factor and memory with shared and Hamilton scores."""
+"""Whole models, waveform to waveform: real-time factor and memory by score rule."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from hamiltone.benchmark.child import call_in_child, peak_growth_mb
 from hamiltone.benchmark.timing import interleaved
 from hamiltone.inference import enhance
 from hamiltone.models import Enhancer, build, folded, preset
-from hamiltone.nn import QAttention, ScoreRule
+from hamiltone.nn import QAttention, ScoreRule, make_rule
+from hamiltone.nn.rules import RULES
 
 
 class Variant(NamedTuple):
@@ -44,7 +45,7 @@ class Unfused(ScoreRule):
     """A rule that always takes its explicit path."""
 
     def __init__(self, rule: ScoreRule) -> None:
-        self.rule, self.maps = rule, rule.maps
+        self.rule, self.maps, self.scale = rule, rule.maps, rule.scale
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """The scores of the rule inside."""
@@ -52,10 +53,14 @@ class Unfused(ScoreRule):
 
 
 def variants(name: str, attentions: Sequence[str]) -> list[Variant]:
-    """Each attention folded and as trained, and, where there are scores to compare, by the folded explicit path."""
-    chosen = [Variant(name, attention, "fused", is_folded) for attention in attentions for is_folded in (True, False)]
-    explicit = [Variant(name, attention, "explicit", True) for attention in attentions if attention == "hamilton"]
-    return chosen + explicit
+    """Each attention folded and as trained, and rules with several maps also by the folded explicit path.
+
+    A rule that has no fused way runs explicitly anyhow.
+    """
+    paths = {one: "fused" if one not in RULES or make_rule(one).fused else "explicit" for one in attentions}
+    chosen = [Variant(name, one, path, is_folded) for one, path in paths.items() for is_folded in (True, False)]
+    explicit = [Variant(name, one, "explicit", True) for one in attentions if one in RULES and make_rule(one).maps > 1]
+    return list(dict.fromkeys(chosen + explicit))
 
 
 def make(variant: Variant) -> Enhancer:

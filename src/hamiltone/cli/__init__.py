@@ -8,7 +8,7 @@ import typer
 
 from hamiltone import __version__
 from hamiltone.cli import analyse, bench, enhance, evaluate, presets, reproduce, runs, score, train
-from hamiltone.cli.options import printable
+from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
 app = typer.Typer(
@@ -41,8 +41,15 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
     ] = False,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PACKAGE.MODULE:NAME", help="Import a score rule that a checkpoint needs."),
+    ] = None,
 ) -> None:
-    pass
+    for name in rule or ():
+        if ":" not in name:
+            raise InputError(f"--rule takes package.module:Name, got {name!r}")
+        use_rule(name)
 
 
 def main() -> None:

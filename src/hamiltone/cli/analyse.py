@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from hamiltone.cli.options import numbers, spinner, wide_console
+from hamiltone.cli.options import numbers, rules, spinner, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ModelFile = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundle
 def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances = 16, as_json: Json = False) -> None:
     """Whether the maps of the four components attend to the same positions (Eq. 20, Tables 4, 10 and 11).
 
-    The model must have Hamilton scores; by default it is that of the bundled pair.
+    The model must have four maps in a head, as Hamilton scores have; by default it is that of the bundled pair.
 
     Example: hamiltone analyse agreement --model runs/toy-hamilton/best.safetensors
     """
@@ -40,7 +40,7 @@ def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances
     from hamiltone.paper.pair import inputs
 
     with spinner("listening"):
-        chosen, header = _model(model, "hamilton")
+        chosen, header = _model(model, "hamilton", maps=4)
         tops = study_agreement(chosen, inputs(header, data, utterances))
     if as_json:
         typer.echo(json.dumps([asdict(top) | {"ratio": top.ratio} for top in tops], indent=2))
@@ -59,23 +59,29 @@ def similarity(
     second: ModelFile = None,
     data: Data = None,
     utterances: Utterances = 16,
+    formulas: Annotated[str, typer.Option(help="Two score rules to compare on the same q, k, v.")] = "shared,hamilton",
     as_json: Json = False,
 ) -> None:
-    """How alike the attention outputs of two models are, and of both formulas on the same q, k, v (Figures 3 and 4).
+    """How alike the attention outputs of two models are, and of two formulas on the same q, k, v (Figures 3 and 4).
 
     By default the models are the bundled pair.
 
     Example: hamiltone analyse similarity --first toy --second toy-hamilton
+
+    Example: hamiltone analyse similarity --formulas shared,hamilton-tay
     """
     from hamiltone.analysis.similarity import study_similarity
     from hamiltone.paper.pair import inputs
 
+    names = rules("--formulas", formulas)
+    if len(names) != 2:
+        raise InputError(f"--formulas takes two rules such as shared,hamilton, got {formulas!r}")
     with spinner("listening"):
         one, header = _model(first, "shared")
         other, other_header = _model(second, "hamilton")
         if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):
             raise InputError("the two models differ in more than their scores: compare models of one architecture")
-        found = study_similarity(one, other, inputs(header, data, utterances))
+        found = study_similarity(one, other, inputs(header, data, utterances), (names[0], names[1]))
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -87,8 +93,8 @@ def similarity(
         ("correlation, value by value", found.correlation),
         ("both formulas, first model", found.formulas[0]),
         ("both formulas, second model", found.formulas[1]),
-        ("shared formula and plain mean, first model", found.uniform[0]),
-        ("shared formula and plain mean, second model", found.uniform[1]),
+        (f"{names[0]} formula and plain mean, first model", found.uniform[0]),
+        (f"{names[0]} formula and plain mean, second model", found.uniform[1]),
     ]
     _print_spreads("attention outputs", rows, digits=4)
 
@@ -100,13 +106,18 @@ def gradients(
     dim: Annotated[int, typer.Option(help="Quaternions, at initialisation.", min=1)] = 16,
     heads: Annotated[int, typer.Option(help="Heads, at initialisation.", min=1)] = 4,
     length: Annotated[int, typer.Option(help="Length of the random sequences.", min=2)] = 128,
+    attention: Annotated[
+        str | None, typer.Option(help="Rule with four maps, at initialisation; default: the model's.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Norms of dL/dS at initialisation, and how they correlate before and after training (Tables 6 to 8, 14).
 
-    The model must have Hamilton scores; by default it is that of the bundled pair.
+    The model must have four maps in a head, as Hamilton scores have; by default it is that of the bundled pair.
 
     Example: hamiltone analyse gradients --trials 20
+
+    Example: hamiltone analyse gradients --attention hamilton-tay
 
     Example: hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 64 --length 16
     """
@@ -114,9 +125,15 @@ def gradients(
 
     if dim % heads:
         raise InputError(f"--heads must divide --dim, got {heads} heads for {dim} quaternions")
-    setting = Setting(trials=trials, dim=dim, heads=heads, length=length)
+    rule = rules("--attention", attention)[0] if attention else None
     with spinner("differentiating"):
-        chosen, _ = _model(model, "hamilton")
+        chosen, header = _model(model, "hamilton", maps=4)
+        try:
+            setting = Setting(
+                trials=trials, dim=dim, heads=heads, length=length, attention=rule or header.config.attention
+            )
+        except ValueError as error:
+            raise InputError(f"--attention: {error}") from None
         norms = study_norms(setting)
         matrices = {
             "before training": correlation_at_start(setting),
@@ -127,7 +144,7 @@ def gradients(
         content = {"norms": asdict(norms), "correlations": {name: asdict(one) for name, one in matrices.items()}}
         typer.echo(json.dumps(content, indent=2))
         return
-    rows = [("shared", norms.shared), *((f"Hamilton {a}", one) for a, one in enumerate(norms.hamilton))]
+    rows = [("shared", norms.shared), *((f"{setting.attention} {a}", one) for a, one in enumerate(norms.hamilton))]
     _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {norms.ratio_to_sum:.2f}")
     for name, one in matrices.items():
         cells = [[f"{r:.2f} ± {e:.2f}" for r, e in zip(*pair, strict=True)] for pair in zip(one.matrix, one.errors)]  # noqa: B905
@@ -156,18 +173,23 @@ def subspace(
 @app.command()
 def cost(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
+    attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
+    presets: Annotated[str | None, typer.Option(help="Models, comma-separated; default: all presets.")] = None,
     as_json: Json = False,
 ) -> None:
     """Multiplications, softmaxes, multiply-accumulates and parameters (Tables 1, 2, 9 and 12).
 
     Example: hamiltone analyse cost --lengths 1000
+
+    Example: hamiltone analyse cost --attention shared,hamilton-tay,headsplit
     """
-    from hamiltone.analysis.cost import RULES, layer_costs, model_costs, score_cost
+    from hamiltone.analysis.cost import layer_costs, model_costs, score_cost
     from hamiltone.models import PRESETS
 
-    scores = [score_cost(rule, name) for name, rule in RULES.items()]
-    layers = layer_costs([int(length) for length in numbers("--lengths", lengths)])
-    models = model_costs(list(PRESETS))
+    names = rules("--attention", attention)
+    scores = [score_cost(name) for name in names]
+    layers = layer_costs([int(length) for length in numbers("--lengths", lengths)], names)
+    models = model_costs(presets.split(",") if presets else list(PRESETS), names)
     if as_json:
         content = {
             "scores": [asdict(row) for row in scores],
@@ -178,8 +200,8 @@ def cost(
         return
     _print(
         "a score",
-        ("attention", "products", "softmaxes"),
-        [[r.attention, r.multiplications, r.softmaxes] for r in scores],
+        ("attention", "products", "softmaxes", "scale"),
+        [[r.attention, r.multiplications, r.softmaxes, r.scale] for r in scores],
     )
     _print(
         "a layer of 64 quaternions",
@@ -190,15 +212,20 @@ def cost(
     _print("a model", ("preset", "attention", "parameters", "GMAC/s"), sizes)
 
 
-def _model(name: str | None, attention: str) -> "tuple[nn.Module, Header]":
-    """A bundled model or a checkpoint, not folded; by default one of the bundled pair."""
+def _model(name: str | None, default: str, *, maps: int | None = None) -> "tuple[nn.Module, Header]":
+    """A bundled model or a checkpoint, not folded, and by default that of the bundled pair with the `default` scores.
+
+    Its rule must have that many maps, if the number is given.
+    """
     from hamiltone.models import bundled, load_any
+    from hamiltone.nn.rules import RULES, make_rule
     from hamiltone.paper.pair import PAIRS
 
-    name = name or PAIRS["compact"][attention == "hamilton"]
+    name = name or PAIRS["compact"][default == "hamilton"]
     model, header = load_any(bundled().get(name, Path(name)))
-    if attention == "hamilton" and header.config.attention != "hamilton":
-        raise InputError(f"{name} has {header.config.attention} scores; this looks at Hamilton scores")
+    rule = header.config.attention
+    if maps and (rule not in RULES or make_rule(rule).maps != maps):
+        raise InputError(f"{name} has {rule} scores; this looks at scores with {maps} maps in a head, such as hamilton")
     return model, header
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hamiltone.cli.options import numbers, spinner
+from hamiltone.cli.options import numbers, rules, spinner, use_rule
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
 
@@ -19,6 +19,7 @@ def _group() -> None:
 @app.command()
 def attention(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
+    attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     seconds: Annotated[float, typer.Option(help="Time to spend on each length (at least three rounds).")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
@@ -28,13 +29,15 @@ def attention(
     width. Methods are interleaved in one run; the peak memory of each row comes from a fresh process.
 
     Example: hamiltone bench attention --lengths 512,1024
+
+    Example: hamiltone bench attention --attention shared,my_package.my_module:MyRule
     """
     from hamiltone.benchmark.attention import bench_attention
     from hamiltone.benchmark.tables import attention_table
 
-    wanted = [int(length) for length in numbers("--lengths", lengths)]
+    wanted, chosen = [int(length) for length in numbers("--lengths", lengths)], rules("--attention", attention)
     with spinner("warming up") as say:
-        rows = list(bench_attention(wanted, seconds=seconds, tick=say))
+        rows = list(bench_attention(wanted, chosen, seconds=seconds, tick=say))
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
@@ -44,15 +47,15 @@ def attention(
 @app.command()
 def model(
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
-    attention: Annotated[str | None, typer.Option(help="Score rules, comma-separated; default: all it has.")] = None,
+    attention: Annotated[str | None, typer.Option(help="Attentions, comma-separated; default: the paper's.")] = None,
     seconds: Annotated[str, typer.Option(help="Lengths of audio in seconds, comma-separated.")] = "1,4,10",
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     """A whole model, waveform to waveform (STFT included), with random weights: real-time factor and memory.
 
-    Each score rule runs folded (plain real layers) and as trained, Hamilton also by explicit matrix products. Methods
-    are interleaved in one run; the peak memory of each row comes from a fresh process. Audio longer than a window goes
-    through the windows of `hamiltone enhance`.
+    Each score rule runs folded (plain real layers) and as trained, one with four maps also by explicit matrix products.
+    Methods are interleaved in one run; the peak memory of each row comes from a fresh process. Audio longer than a
+    window goes through the windows of `hamiltone enhance`.
 
     Example: hamiltone bench model --preset qtransformer --seconds 4
     """
@@ -60,9 +63,11 @@ def model(
     from hamiltone.benchmark.tables import model_table
     from hamiltone.models.presets import attention_choices
     from hamiltone.models.presets import preset as find
+    from hamiltone.nn.rules import COMPARED
 
-    chosen = attention.split(",") if attention else list(attention_choices(find(preset)))
+    chosen = attention.split(",") if attention else list(attention_choices(find(preset), COMPARED))
     for name in chosen:
+        use_rule(name)
         find(preset, name)
     lengths = numbers("--seconds", seconds)
     with spinner("warming up") as say:
@@ -77,6 +82,7 @@ def model(
 def classifier(
     name: Annotated[str, typer.Argument(metavar="cifar100|sst2", help="The paper's classifier of images or of text.")],
     batch: Annotated[int, typer.Option(min=2, help="Images or sentences in a batch.")] = 128,
+    attention: Annotated[str | None, typer.Option(help="Further score rules, comma-separated.")] = None,
     words: Annotated[int, typer.Option(min=1, help="Words in a sentence.")] = 32,
     seconds: Annotated[float, typer.Option(help="Time to spend on each kind of run (at least three rounds).")] = 20.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
@@ -90,8 +96,9 @@ def classifier(
     from hamiltone.benchmark.classifier import bench_classifier
     from hamiltone.benchmark.tables import classifier_table
 
+    more = rules("--attention", attention) if attention else []
     with spinner("warming up") as say:
-        rows = list(bench_classifier(name, batch, words=words, seconds=seconds, tick=say))
+        rows = list(bench_classifier(name, batch, more=more, words=words, seconds=seconds, tick=say))
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return

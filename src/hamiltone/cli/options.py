@@ -9,6 +9,32 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from hamiltone.errors import InputError
 
 
+def rules(option: str, text: str) -> list[str]:
+    """Parse ``shared,package.module:Name`` into names of score rules; naming a rule of one's own imports it."""
+    from hamiltone.nn.rules import make_rule
+
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        use_rule(name)
+        try:
+            make_rule(name)
+        except ValueError as error:
+            raise InputError(f"{option}: {error}") from None
+    return names
+
+
+def use_rule(name: str) -> None:
+    """Import a score rule that the user named on the command line, if it is not one of hamiltone's."""
+    from hamiltone.nn import register_rule
+
+    if ":" not in name:
+        return
+    try:
+        register_rule(name)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
 def numbers(option: str, text: str) -> list[float]:
     """Parse ``1,4,10`` into positive numbers; an InputError names the option."""
     try:

@@ -20,6 +20,7 @@ from hamiltone.data.pairs import Pair, scan_folders
 from hamiltone.data.signals import SAMPLE_RATE, Signal
 from hamiltone.errors import InputError
 from hamiltone.metrics import check_metrics, compute
+from hamiltone.nn.rules import register_rule, registered_rules
 
 DEFAULT_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "ssnr")
 
@@ -173,5 +174,12 @@ def _score_all(pairs: Sequence[Pair], system: System, metrics: Sequence[str], wo
     if workers <= 1 or len(pairs) == 1:
         yield from map(score, pairs)
         return
-    with ProcessPoolExecutor(min(workers, len(pairs)), multiprocessing.get_context("spawn")) as pool:
+    spawn, rules = multiprocessing.get_context("spawn"), registered_rules()
+    with ProcessPoolExecutor(min(workers, len(pairs)), spawn, _register, (rules,)) as pool:
         yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+
+
+def _register(rules: Sequence[str]) -> None:
+    """Let a worker know the rules of the process that started it."""
+    for rule in rules:
+        register_rule(rule)

@@ -1,12 +1,15 @@
-"""What shapes a model: frozen configurations, checked at the door, that travel in checkpoints as JSON."""
+"""What shapes a model: frozen configurations, checked at the door, that travel in checkpoints as JSON.
+
+`attention` is the name of a score rule (see `hamiltone.nn.rules`), or `qtn` or `none` where a family has them.
+"""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from hamiltone.errors import InputError
+from hamiltone.nn.rules import RULES, unknown_rule
 
 Block = Literal["transformer", "conformer", "none"]
-Attention = Literal["shared", "hamilton", "local", "none"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,7 @@ class EnhancerConfig:
     """The paper's family; sizes count quaternions, dilations stand for the dense blocks."""
 
     block: Block
-    attention: Attention
+    attention: str
     feed_forward: int = 64
     encoder_dilations: tuple[int, ...] = (1, 2, 4)
     decoder_dilations: tuple[int, ...] = (8, 4, 2)
@@ -29,9 +32,9 @@ class EnhancerConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
-        for name, value, choices in (("block", self.block, Block), ("attention", self.attention, Attention)):
-            if value not in get_args(choices):
-                raise InputError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
+        if self.block not in get_args(Block):
+            raise InputError(f"block must be one of {', '.join(get_args(Block))}, got {self.block!r}")
+        _check_attention(self.attention, "qtn", "none")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class CompactConfig:
     of the level that it sees, per frame; 0 is the level of the whole recording.
     """
 
-    attention: Attention = "shared"
+    attention: str = "shared"
     channels: tuple[int, ...] = (6, 12)
     dilations: tuple[int, ...] = (1, 2)
     feed_forward: int = 24
@@ -60,8 +63,7 @@ class CompactConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
-        if self.attention not in ("shared", "hamilton"):
-            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        _check_attention(self.attention)
         if len(self.channels) != len(self.dilations):
             raise InputError(f"expected a dilation for every stage, got {self.channels} and {self.dilations}")
         if self.norm not in ("layer", "batch"):
@@ -79,7 +81,7 @@ class RowConfig:
     runs on a stream; `decay` is that of the level that it sees, per frame.
     """
 
-    attention: Attention = "shared"
+    attention: str = "shared"
     causal: bool = True
     channels: int = 12
     dim: int = 12
@@ -98,8 +100,7 @@ class RowConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
-        if self.attention not in ("shared", "hamilton"):
-            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        _check_attention(self.attention)
         _check_heads(self.heads, self.dim)
         if self.n_fft % (2 * self.stride) or (self.kernel_size - self.stride) % 2 or self.kernel_size < self.stride:
             raise InputError(
@@ -114,7 +115,7 @@ class RowConfig:
 class VisionConfig:
     """The paper's image classifier; `channels` stand for the stages, of which all but the first halve the image."""
 
-    attention: Attention = "shared"
+    attention: str = "shared"
     channels: tuple[int, ...] = (16, 32, 64, 64)
     blocks: int = 2
     feed_forward: int = 256
@@ -127,8 +128,7 @@ class VisionConfig:
     std: tuple[float, float, float] = (0.267, 0.256, 0.276)
 
     def __post_init__(self) -> None:
-        if self.attention not in ("shared", "hamilton", "local"):
-            raise InputError(f"attention must be shared, hamilton or local, got {self.attention!r}")
+        _check_attention(self.attention, "qtn")
         if not self.channels or self.size % 2 ** (len(self.channels) - 1):
             raise InputError(f"{len(self.channels)} stages cannot halve images of {self.size} pixels evenly")
         _check_heads(self.heads, self.channels[-1])
@@ -143,7 +143,7 @@ class VisionConfig:
 class TextConfig:
     """The paper's text classifier; `vocabulary` counts words, with padding and the unknown word."""
 
-    attention: Attention = "shared"
+    attention: str = "shared"
     vocabulary: int = 2
     dim: int = 32
     feed_forward: int = 128
@@ -155,9 +155,14 @@ class TextConfig:
     limit: int = 64
 
     def __post_init__(self) -> None:
-        if self.attention not in ("shared", "hamilton"):
-            raise InputError(f"attention must be shared or hamilton, got {self.attention!r}")
+        _check_attention(self.attention)
         _check_heads(self.heads, self.dim)
+
+
+def _check_attention(name: str, *others: str) -> None:
+    """Accept a rule of the table, a registered one, or one of the `others`; nothing is imported."""
+    if name not in RULES and name not in others:
+        raise InputError(unknown_rule(name, *others))
 
 
 def _check_heads(heads: int, dim: int) -> None:

@@ -12,10 +12,30 @@ from hamiltone.models.bands import Bands
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.models.rows import RowMap
-from hamiltone.nn import QGRU, QAttention, QConv1d, QConv2d, QConvTranspose1d, QConvTranspose2d, QLinear, QTNAttention
+from hamiltone.nn import (
+    QGRU,
+    QAttention,
+    QConv1d,
+    QConv2d,
+    QConvTranspose1d,
+    QConvTranspose2d,
+    QLinear,
+    QTNAttention,
+    ScoreRule,
+)
 from hamiltone.nn.conv import QConv
 
 _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.ConvTranspose1d | nn.ConvTranspose2d
+
+
+def attention_macs(rule: ScoreRule, length: int, dim: int) -> int:
+    """The scores of a rule and the weighting of the values (4 products) for all pairs of positions (Table 9).
+
+    Projections are left out; `dim` counts quaternions.
+    """
+    if not hasattr(rule, "products"):
+        raise ValueError(f"{type(rule).__name__} does not say how many real products it takes to score a pair")
+    return (rule.products + 4) * length**2 * dim
 
 
 @singledispatch
@@ -60,9 +80,8 @@ def _(layer: nn.ConvTranspose2d, x: Tensor, y: Tensor) -> int:
 
 @layer_macs.register
 def _(layer: QAttention, x: Tensor, y: Tensor) -> int:
-    """Self-attention over ``(B, N, 4, C)``: scores (4 or 16 products) and values (4) for every pair of positions."""
-    products = (16 if layer.rule.maps == 4 else 4) + 4
-    return products * x.shape[0] * x.shape[1] ** 2 * layer.dim
+    """Self-attention over ``(B, N, 4, C)``."""
+    return x.shape[0] * attention_macs(layer.rule, x.shape[1], layer.dim)
 
 
 @layer_macs.register

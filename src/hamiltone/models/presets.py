@@ -1,7 +1,7 @@
 """Names to models: the paper's networks (Tables 2, 3, 12) and the compact one; configurations to models: `build`."""
 
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import overload
 
 from torch import nn
@@ -19,7 +19,6 @@ from hamiltone.models.compact import (
     depthwise_layers,
 )
 from hamiltone.models.configs import (
-    Attention,
     CompactConfig,
     Config,
     EnhancerConfig,
@@ -38,22 +37,21 @@ from hamiltone.models.text import TextClassifier, WordEmbedding
 from hamiltone.models.vision import ImageClassifier, QResNet
 from hamiltone.nn import (
     QGRU,
-    HamiltonAttention,
+    QAttention,
     QConformerBlock,
     QConvModule,
     QFeedForward,
     QTNAttention,
     QTransformerBlock,
-    SharedScoreAttention,
+    make_rule,
 )
-
-ATTENTIONS = {"shared": SharedScoreAttention, "hamilton": HamiltonAttention, "local": QTNAttention}
+from hamiltone.nn.rules import RULES
 
 _VOICEBANK = {
     "qtransformer": EnhancerConfig("transformer", "shared", feed_forward=48),
     "qconformer": EnhancerConfig("conformer", "shared"),
     "qdensenet": EnhancerConfig("none", "none", encoder_dilations=(1, 2, 4, 8), decoder_dilations=(8, 4, 2, 1)),
-    "qtn": EnhancerConfig("transformer", "local", feed_forward=16),
+    "qtn": EnhancerConfig("transformer", "qtn", feed_forward=16),
     "real-conformer": EnhancerConfig("conformer", "shared", real_valued=True),
 }
 PRESETS: dict[str, SpeechConfig] = {
@@ -64,12 +62,10 @@ PRESETS: dict[str, SpeechConfig] = {
 }
 
 
-def attention_choices(config: SpeechConfig) -> tuple[Attention, ...]:
-    """The score rules that a preset can be built with: both where there is quaternion attention to choose for."""
+def attention_choices(config: SpeechConfig, among: Iterable[str] = RULES) -> tuple[str, ...]:
+    """The score rules that a preset can be built with; its own attention where there are no scores to choose for."""
     real_valued = isinstance(config, EnhancerConfig) and config.real_valued
-    if config.attention in ("shared", "hamilton") and not real_valued:
-        return ("shared", "hamilton")
-    return (config.attention,)
+    return tuple(among) if config.attention in RULES and not real_valued else (config.attention,)
 
 
 def preset(name: str, attention: str | None = None) -> SpeechConfig:
@@ -79,11 +75,10 @@ def preset(name: str, attention: str | None = None) -> SpeechConfig:
     config = PRESETS[name]
     if attention is None:
         return config
-    for choice in attention_choices(config):
-        if choice == attention:
-            return replace(config, attention=choice)
-    choices = " or ".join(attention_choices(config))
-    raise InputError(f"preset {name} has no attention {attention!r}; it takes {choices}")
+    choices = attention_choices(config)
+    if attention not in choices:
+        raise InputError(f"preset {name} has no attention {attention!r}; it takes {' or '.join(choices)}")
+    return replace(config, attention=attention)
 
 
 @overload
@@ -128,7 +123,7 @@ def _paper_enhancer(config: EnhancerConfig) -> Enhancer:
 
 def _paper_block(config: EnhancerConfig) -> nn.Module:
     dim, dropout = config.channels, config.dropout
-    attention = ATTENTIONS[config.attention](dim, config.heads, dropout=dropout)
+    attention = _attention(config.attention, dim, config.heads, dropout)
 
     def feed_forward() -> nn.Module:
         return QFeedForward(dim, config.feed_forward, dropout=dropout)
@@ -156,7 +151,7 @@ def _compact_enhancer(config: CompactConfig) -> Enhancer:
 
 def _compact_block(config: CompactConfig) -> nn.Module:
     dim, dropout = config.channels[-1], config.dropout
-    attention = ATTENTIONS[config.attention](dim, config.heads, dropout=dropout)
+    attention = _attention(config.attention, dim, config.heads, dropout)
     feed_forward = QFeedForward(dim, config.feed_forward, dropout=dropout)
     parts = [[attention], depthwise_layers(dim, config.kernel_size), [feed_forward]]
     return CompactBlock(dim, config.norm, parts)
@@ -175,7 +170,7 @@ def _row_enhancer(config: RowConfig) -> Enhancer:
             RowBlock(
                 config.dim,
                 QGRU(config.dim, config.memory, bidirectional=bidirectional),
-                ATTENTIONS[config.attention](config.dim, config.heads),
+                _attention(config.attention, config.dim, config.heads, 0.0),
             )
             for _ in range(config.blocks)
         ],
@@ -188,12 +183,15 @@ def _row_enhancer(config: RowConfig) -> Enhancer:
 
 def _image_classifier(config: VisionConfig) -> ImageClassifier:
     dim, dropout = config.channels[-1], config.dropout
-    attention = partial(ATTENTIONS[config.attention], dim, config.heads, dropout=dropout)
-    if config.attention == "local":
-        attention = partial(attention, radius=config.grid)  # a row of the image up and down
+
+    def block() -> nn.Module:
+        radius = config.grid  # a row of the image up and down
+        attention = _attention(config.attention, dim, config.heads, dropout, radius=radius)
+        return _transformer_block(dim, attention, config.feed_forward, dropout)
+
     return ImageClassifier(
         QResNet(config.channels, config.blocks),
-        [_transformer_block(dim, attention(), config.feed_forward, dropout) for _ in range(config.layers)],
+        [block() for _ in range(config.layers)],
         dim,
         config.grid**2,
         config.classes,
@@ -205,13 +203,24 @@ def _image_classifier(config: VisionConfig) -> ImageClassifier:
 
 def _text_classifier(config: TextConfig) -> TextClassifier:
     dim, dropout = config.dim, config.dropout
-    attention = partial(ATTENTIONS[config.attention], dim, config.heads, dropout=dropout)
+
+    def block() -> nn.Module:
+        attention = _attention(config.attention, dim, config.heads, dropout)
+        return _transformer_block(dim, attention, config.feed_forward, dropout)
+
     return TextClassifier(
         WordEmbedding(config.vocabulary, dim, limit=config.limit, dropout=config.embedding_dropout),
-        [_transformer_block(dim, attention(), config.feed_forward, dropout) for _ in range(config.layers)],
+        [block() for _ in range(config.layers)],
         dim,
         config.classes,
     )
+
+
+def _attention(name: str, dim: int, heads: int, dropout: float, *, radius: int = 8) -> nn.Module:
+    """The attention of that name; only `qtn` looks at neighbours within a `radius`."""
+    if name == "qtn":
+        return QTNAttention(dim, heads, radius=radius, dropout=dropout)
+    return QAttention(dim, heads, make_rule(name), dropout=dropout)
 
 
 def _transformer_block(dim: int, attention: nn.Module, feed_forward: int, dropout: float) -> nn.Module:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from hamiltone.nn.linear import QLinear
 from hamiltone.nn.masks import combine_masks
 from hamiltone.nn.norm import QRMSNorm
+from hamiltone.nn.rotary import Positions
 from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore, check_shape
 
 
@@ -37,15 +38,38 @@ class KVCache:
         self.keys, self.values = k, v
         return k, v
 
+    def crop(self, length: int) -> None:
+        """Keep the first `length` positions only, to take back tokens that were tried."""
+        if not 0 <= length <= len(self):
+            raise ValueError(f"cannot crop a cache of {len(self)} positions to {length}")
+        if self.keys is None or self.values is None:
+            return
+        kept = length > 0
+        self.keys = self.keys[:, :, :length] if kept else None
+        self.values = self.values[:, :, :length] if kept else None
+
+    def reorder(self, index: Tensor) -> None:
+        """Keep the sequences of the batch that `index` names, in its order and as often: a step of beam search.
+
+        Shape:
+            index: ``(B',)``, rows of the batch so far
+        """
+        if index.dim() != 1 or index.dtype not in (torch.int32, torch.int64):
+            raise ValueError(f"expected a row of integers, got {index.dtype} of shape {tuple(index.shape)}")
+        if self.keys is None or self.values is None:
+            raise ValueError("the cache is still empty: there is nothing to reorder")
+        self.keys, self.values = self.keys.index_select(0, index), self.values.index_select(0, index)
+
 
 class QAttention(nn.Module):
     """Multi-head attention over quaternion sequences with the score rule it is handed.
 
     Queries, keys and values come from quaternion linear layers (Eq. 8), pass QRMSNorm with a gain per head and
     quaternion (Eq. 17-18), and are cut into heads along the channels, so that every head holds whole quaternions.
+    `positions`, if any, are put into queries and keys before they meet: see `hamiltone.nn.rotary`.
 
     Shape:
-        x: ``(B, N, 4, dim)``, context: ``(B, M, 4, dim)``
+        x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
         returns: ``(B, N, 4, dim)``, with `need_weights` also the maps: ``(B, H, N, M)`` or ``(B, H, 4, N, M)``
     """
 
@@ -58,6 +82,7 @@ class QAttention(nn.Module):
         bias: bool = True,
         qk_norm: bool = True,
         dropout: float = 0.0,
+        positions: Positions | None = None,
     ) -> None:
         super().__init__()
         if heads < 1 or dim % heads:
@@ -65,6 +90,7 @@ class QAttention(nn.Module):
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
         self.dim, self.heads, self.rule, self.dropout = dim, heads, rule, dropout
+        self.positions = positions
         self.query = QLinear(dim, dim, bias)
         self.key = QLinear(dim, dim, bias)
         self.value = QLinear(dim, dim, bias)
@@ -72,11 +98,18 @@ class QAttention(nn.Module):
         self.query_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
         self.key_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
 
-    def project(self, x: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Eq. 8 and the query-key normalisation: queries ``(B, H, N, 4, D)``, keys and values ``(B, H, M, 4, D)``."""
+    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Eq. 8 and the query-key normalisation: queries ``(B, H, N, 4, D)``, keys and values ``(B, H, M, 4, D)``.
+
+        Keys are made of `source` and values of `value`, which is mostly the same.
+        """
         q = self.split_heads(self.query_norm(self.query(x)))
         k = self.split_heads(self.key_norm(self.key(source)))
-        return q, k, self.split_heads(self.value(source))
+        return q, k, self.split_heads(self.value(value))
+
+    def place(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Put the positions from `start` on into queries and keys, if the attention has any."""
+        return (q, k) if self.positions is None else self.positions(q, k, start)
 
     def split_heads(self, x: Tensor) -> Tensor:
         """``(B, N, 4, C)`` to ``(B, H, N, 4, D)``: every component is cut, so every head sees all four."""
@@ -92,6 +125,7 @@ class QAttention(nn.Module):
         x: Tensor,
         context: Tensor | None = ...,
         *,
+        value: Tensor | None = ...,
         mask: Tensor | None = ...,
         key_padding_mask: Tensor | None = ...,
         causal: bool = ...,
@@ -105,6 +139,7 @@ class QAttention(nn.Module):
         x: Tensor,
         context: Tensor | None = ...,
         *,
+        value: Tensor | None = ...,
         mask: Tensor | None = ...,
         key_padding_mask: Tensor | None = ...,
         causal: bool = ...,
@@ -117,13 +152,14 @@ class QAttention(nn.Module):
         x: Tensor,
         context: Tensor | None = None,
         *,
+        value: Tensor | None = None,
         mask: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
         causal: bool = False,
         cache: KVCache | None = None,
         need_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from x to itself or to `context`.
+        """Attend from x to itself or to `context`, whose values are those of `value` if that is given.
 
         Boolean masks mean True = may attend, float masks are added to the scores; `mask` is broadcastable to
         ``(B, H, N, M)``, `key_padding_mask` is ``(B, M)`` with True = a real token. With a `cache`, x holds the new
@@ -131,10 +167,13 @@ class QAttention(nn.Module):
         projection.
         """
         source = x if context is None else context
-        self._check(x, source, causal, cache)
-        q, k, v = self.project(x, source)
-        keys = k.shape[2] + (0 if cache is None else len(cache))
-        combined = combine_masks(mask, key_padding_mask, causal, (q.shape[0], self.heads, q.shape[2], keys), q)
+        value = source if value is None else value
+        self._check(x, source, value, causal, cache)
+        start = 0 if cache is None else len(cache)
+        q, k, v = self.project(x, source, value)
+        q, k = self.place(q, k, start)
+        shape = (q.shape[0], self.heads, q.shape[2], start + k.shape[2])
+        combined = combine_masks(mask, key_padding_mask, causal, shape, q)
         if cache is not None:
             k, v = cache.append(k, v)
         dropout = self.dropout if self.training else 0.0
@@ -155,12 +194,16 @@ class QAttention(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward  # to nn.Module a call returns Any
 
-    def _check(self, x: Tensor, source: Tensor, causal: bool, cache: KVCache | None) -> None:
-        for name, tensor in (("x", x), ("context", source)):
+    def _check(self, x: Tensor, source: Tensor, value: Tensor, causal: bool, cache: KVCache | None) -> None:
+        for name, tensor in (("x", x), ("context", source), ("value", value)):
             if tensor.dim() != 4 or tensor.shape[2] != 4 or tensor.shape[3] != self.dim:
                 raise ValueError(f"{name} must be (B, N, 4, {self.dim}), got shape {tuple(tensor.shape)}")
             if tensor.shape[1] == 0:
                 raise ValueError(f"{name} must hold at least one position, got an empty sequence {tuple(tensor.shape)}")
+        if value.shape[:2] != source.shape[:2]:
+            raise ValueError(
+                f"value must have a position for each key, got {tuple(value.shape)} for keys {tuple(source.shape)}"
+            )
         if source is x:
             return
         if source.shape[0] != x.shape[0]:
@@ -187,12 +230,30 @@ class SharedScoreAttention(QAttention):
     (torch.Size([2, 10, 4, 16]), torch.Size([2, 4, 10, 10]))
     """
 
-    def __init__(self, dim: int, heads: int, *, bias: bool = True, qk_norm: bool = True, dropout: float = 0.0) -> None:
-        super().__init__(dim, heads, SharedScore(), bias=bias, qk_norm=qk_norm, dropout=dropout)
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        bias: bool = True,
+        qk_norm: bool = True,
+        dropout: float = 0.0,
+        positions: Positions | None = None,
+    ) -> None:
+        super().__init__(dim, heads, SharedScore(), bias=bias, qk_norm=qk_norm, dropout=dropout, positions=positions)
 
 
 class HamiltonAttention(QAttention):
     """The rival (Tay et al. 2019): one map per head and component, from the Hamilton product (Eq. 14-16)."""
 
-    def __init__(self, dim: int, heads: int, *, bias: bool = True, qk_norm: bool = True, dropout: float = 0.0) -> None:
-        super().__init__(dim, heads, HamiltonScore(), bias=bias, qk_norm=qk_norm, dropout=dropout)
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        bias: bool = True,
+        qk_norm: bool = True,
+        dropout: float = 0.0,
+        positions: Positions | None = None,
+    ) -> None:
+        super().__init__(dim, heads, HamiltonScore(), bias=bias, qk_norm=qk_norm, dropout=dropout, positions=positions)

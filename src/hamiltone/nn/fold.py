@@ -260,7 +260,7 @@ class FoldedAttention(QAttention):
     def __init__(self, attention: QAttention) -> None:
         nn.Module.__init__(self)
         self.dim, self.heads, self.rule = attention.dim, attention.heads, attention.rule
-        self.dropout = attention.dropout
+        self.dropout, self.positions = attention.dropout, attention.positions
         inputs = (attention.query, attention.key, attention.value)
         biases = [layer.bias for layer in inputs if layer.bias is not None]
         biased = attention.out.bias is not None
@@ -288,18 +288,21 @@ class FoldedAttention(QAttention):
             norm.gain = nn.Parameter(gain)
         return norm.eval()
 
-    def project(self, x: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values in one product (two for cross-attention)."""
-        if source is x:
-            q, k, v = self.qkv(flatten(x)).unflatten(-1, (3, self.heads, 4, -1)).unbind(2)
+    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values in one product, or in one for each tensor that they are made of."""
+        if x is source is value:
+            q, k, v = self._linear(x, 0, 3)
+        elif source is value:
+            (q,), (k, v) = self._linear(x, 0, 1), self._linear(source, 1, 3)
         else:
-            cut = 4 * self.dim
-            weight, bias = self.qkv.weight, self.qkv.bias
-            q = F.linear(flatten(x), weight[:cut], None if bias is None else bias[:cut])
-            q = q.unflatten(-1, (self.heads, 4, -1))
-            kv = F.linear(flatten(source), weight[cut:], None if bias is None else bias[cut:])
-            k, v = kv.unflatten(-1, (2, self.heads, 4, -1)).unbind(2)
+            (q,), (k,), (v,) = self._linear(x, 0, 1), self._linear(source, 1, 2), self._linear(value, 2, 3)
         return self.query_norm(q).transpose(1, 2), self.key_norm(k).transpose(1, 2), v.transpose(1, 2)
+
+    def _linear(self, x: Tensor, first: int, last: int) -> tuple[Tensor, ...]:
+        """Some of the three projections, of queries, keys and values, in one product: ``(B, N, H, 4, D)`` each."""
+        rows, bias = slice(4 * self.dim * first, 4 * self.dim * last), self.qkv.bias
+        y = F.linear(flatten(x), self.qkv.weight[rows], None if bias is None else bias[rows])
+        return y.unflatten(-1, (last - first, self.heads, 4, -1)).unbind(2)
 
     def merge(self, heads: Tensor) -> Tensor:
         """``(B, H, N, 4, D)`` to ``(B, N, 4, C)`` through the output projection."""
@@ -313,7 +316,7 @@ def _(attention: QAttention, memo: Memo) -> nn.Module:
 
 def _is_foldable(attention: nn.Module) -> TypeGuard[QAttention]:
     """Whether `FoldedAttention` can stand for an attention: none of its parts may compute anything else."""
-    if not _is_plain(attention, QAttention, "forward", "project", "split_heads", "merge"):
+    if not _is_plain(attention, QAttention, "forward", "project", "place", "split_heads", "merge"):
         return False
     layers = (attention.query, attention.key, attention.value, attention.out)
     norms = (attention.query_norm, attention.key_norm)

@@ -1,11 +1,13 @@
 """Score rules: how a query and a key become attention maps, and maps and values an output.
 
 A rule sees heads with the component axis still visible, ``(B, H, N, 4, D)``. It must say how to score; it may also say
-how to run fused. Write a third rule by subclassing `ScoreRule` and hand it to `QAttention`.
+how to run fused. Write a third rule by subclassing `ScoreRule` and hand it to `QAttention`; `hamiltone.nn.rules` gives
+rules names.
 """
 
 import math
 from abc import ABC, abstractmethod
+from enum import Enum
 
 import torch
 from torch import Tensor
@@ -15,13 +17,37 @@ from hamiltone.algebra import flatten, real_matrix, unflatten
 from hamiltone.nn.tracing import is_traced
 
 
+class Scale(Enum):
+    """What a score is divided by: the root of how many quaternions, or of how many reals, a head has.
+
+    >>> Scale.QUATERNIONS.factor(16), Scale.REALS.factor(16)
+    (0.25, 0.125)
+    """
+
+    QUATERNIONS = "1/√d_h"
+    REALS = "1/√(4·d_h)"
+
+    def factor(self, head_dim: int) -> float:
+        """The factor for heads of `head_dim` quaternions."""
+        return 1 / math.sqrt(head_dim if self is Scale.QUATERNIONS else 4 * head_dim)
+
+
 class ScoreRule(ABC):
     """One way to score query-key pairs of quaternions.
 
-    `maps` is the number S of maps a head has: 1 (shared by the four components) or 4 (one for each).
+    `maps` is the number S of maps a head has: 1 (shared by the four components) or 4 (one for each). `products` is the
+    number of real products that scoring one pair of quaternions takes; counts of cost need it, attention does not.
+    `scale` says how scores are scaled, where that is one of the usual ways.
     """
 
     maps: int = 1
+    products: int
+    scale: Scale | None = None
+
+    @property
+    def fused(self) -> bool:
+        """Whether `attend` is a way of the rule's own, not the explicit path."""
+        return type(self).attend is not ScoreRule.attend
 
     @abstractmethod
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
@@ -68,10 +94,12 @@ class SharedScore(ScoreRule):
     """Re(Q ⊗ K†) / √(4D), one map for all four components (Eq. 9-13): ordinary attention in R^{4D}."""
 
     maps = 1
+    products = 4
+    scale = Scale.REALS
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """The four real products of Eq. 10, as one in R^{4D} (Eq. 38)."""
-        return (flatten(q) @ flatten(k).mT)[:, :, None] / math.sqrt(4 * q.shape[-1])
+        return (flatten(q) @ flatten(k).mT)[:, :, None] * self.scale.factor(q.shape[-1])
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
@@ -84,13 +112,21 @@ class SharedScore(ScoreRule):
 
 
 class HamiltonScore(ScoreRule):
-    """Q ⊗ Kᵀ / √D, one map and one softmax for each component (Tay et al. 2019; Eq. 14-16)."""
+    """Q ⊗ Kᵀ · scale, one map and one softmax for each component (Tay et al. 2019; Eq. 14-16).
+
+    The paper prints the scale 1/√d_h (Eq. 14), which is the default; Tay et al.'s code divides by √(4·d_h), as the
+    shared score does: ``HamiltonScore(Scale.REALS)``.
+    """
 
     maps = 4
+    products = 16
+
+    def __init__(self, scale: Scale = Scale.QUATERNIONS) -> None:
+        self.scale: Scale = scale
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """The sixteen real products of Eq. 14, as four in R^{4D} with sign-permuted keys."""
-        return flatten(q)[:, :, None] @ _component_keys(k).mT / math.sqrt(q.shape[-1])
+        return flatten(q)[:, :, None] @ _component_keys(k).mT * self.scale.factor(q.shape[-1])
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
@@ -106,8 +142,9 @@ class HamiltonScore(ScoreRule):
         values = F.pad(v.transpose(2, 3), (0, 3 * dim)).flatten(0, 1)  # (B·H, 4, M, 4D)
         if mask is not None:
             mask = mask.expand(batch, heads, -1, -1).flatten(0, 1)[:, None]  # (B·H, 1, N|1, M|1)
+        scale = self.scale.factor(dim)
         y = F.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=1 / math.sqrt(dim)
+            queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal, scale=scale
         )
         return y[..., :dim].unflatten(0, (batch, heads)).transpose(2, 3)
 

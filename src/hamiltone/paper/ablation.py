@@ -13,14 +13,12 @@ import torch
 
 from hamiltone.analysis.agreement import TopAgreement, study_agreement
 from hamiltone.analysis.gradients import Setting, correlation_after
-from hamiltone.analysis.headsplit import ComponentScore, with_rule
 from hamiltone.analysis.similarity import Similarity, study_similarity
 from hamiltone.analysis.statistics import Spread, spread
 from hamiltone.data.signals import SAMPLE_RATE
 from hamiltone.errors import InputError
 from hamiltone.metrics import compute
 from hamiltone.models import Enhancer, load_checkpoint
-from hamiltone.nn import HamiltonScore, ScoreRule, SharedScore
 from hamiltone.paper.pair import Utterance, synthetic_utterances
 from hamiltone.paper.reference import reference
 from hamiltone.paper.result import Result, Row, row
@@ -31,42 +29,37 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Variant:
-    """A score rule and a number of heads."""
+    """A score rule by its name in `hamiltone.nn.rules`, and a number of heads; parameters are the same in all."""
 
     name: str
-    rule: ScoreRule
+    rule: str
     heads: int
 
-    def apply(self, model: Enhancer) -> Enhancer:
-        """The model with this rule, in place; parameters are the same in all variants."""
-        with_rule(model, self.rule, self.heads)
-        return model
+    @property
+    def overrides(self) -> list[str]:
+        """The keys of a recipe in which it differs."""
+        return [f"model.attention={self.rule}", f"model.heads={self.heads}"]
 
 
 VARIANTS = (
-    Variant("shared", SharedScore(), 2),
-    Variant("hamilton", HamiltonScore(), 2),
-    Variant("head-is-component", ComponentScore(), 1),
+    Variant("shared", "shared", 2),
+    Variant("hamilton", "hamilton", 2),
+    Variant("head-is-component", "headsplit", 1),
 )
 
 
 def train_variant(variant: Variant, seed: int, recipe: Path, folder: Path) -> Path:
     """Train by a recipe, or go on, or find it done; returns the checkpoint of the best model."""
     try:
-        from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe, train
-        from hamiltone.training.launch import make_fabric, tune_cpu
+        from hamiltone.training import SpeechRecipe, load_recipe, train_recipe
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
 
-    class VariantTask(SpeechTask):
-        def build(self) -> Enhancer:
-            return variant.apply(super().build())
-
-    plan = load_recipe(recipe, [f"seed={seed}", f"run.folder={str(folder)!r}", "run.accelerator='cpu'"])
+    where = [f"seed={seed}", f"run.folder={str(folder)!r}", "run.accelerator='cpu'"]
+    plan = load_recipe(recipe, [*variant.overrides, *where])
     if not isinstance(plan, SpeechRecipe):
         raise InputError(f"{recipe} is no recipe of a speech model")
-    tune_cpu()
-    outcome = train(VariantTask(plan), plan, make_fabric(plan.run))
+    outcome = train_recipe(plan)
     if outcome.stopped:
         raise InputError(f"stopped; the same command goes on from {folder}")
     return folder / "best.safetensors"
@@ -84,8 +77,7 @@ class SeedStudy:
         return {variant.name: [self._model(variant, seed) for seed in range(self.seeds)] for variant in VARIANTS}
 
     def _model(self, variant: Variant, seed: int) -> Enhancer:
-        path = train_variant(variant, seed, self.recipe, self.runs / f"{variant.name}-{seed}")
-        return variant.apply(load_checkpoint(path)[0])
+        return load_checkpoint(train_variant(variant, seed, self.recipe, self.runs / f"{variant.name}-{seed}"))[0]
 
     @cached_property
     def utterances(self) -> list[Utterance]:

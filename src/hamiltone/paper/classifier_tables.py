@@ -13,8 +13,6 @@ from hamiltone.paper.study import Study
 _BATCH = {"cifar100": 128, "sst2": 128}
 _QUICK_BATCH = {"cifar100": 8, "sst2": 32}
 _SEEDS = 3  # of the paper
-_NAMES = {"qtn": "local"}
-"""What the paper's row is called in a configuration, where the names differ."""
 
 
 def table13(study: Study) -> Result:
@@ -24,7 +22,7 @@ def table13(study: Study) -> Result:
     rows = []
     for group, numbers in reference()["table13"].items():
         rows += [_accuracy(group, numbers["accuracy"], scores), _time(group, numbers["minutes"], minutes)]
-        speedup = step["hamilton"] / step[_NAMES.get(group, group)]
+        speedup = step["hamilton"] / step[group]
         rows.append(row(group, "speedup", numbers.get("speedup"), speedup, note="of a training step, on this machine"))
     why = "The full recipe takes days on two cores; the paper's 100 epochs ran on a GPU." + _reduced(scores)
     command = "hamiltone train recipes/cifar100.toml && hamiltone score --json > results/score-cifar100.json"
@@ -82,7 +80,7 @@ def table15(study: Study) -> Result:
 
 
 def _accuracy(group: str, printed: Any, scores: dict[str, Any]) -> Row:
-    mean = scores.get(_NAMES.get(group, group))
+    mean = scores.get(group)
     if mean is None:
         return row(group, "accuracy", printed)
     deviation = "" if mean["deviation"] is None else f"± {mean['deviation']:.2f} "
@@ -90,7 +88,7 @@ def _accuracy(group: str, printed: Any, scores: dict[str, Any]) -> Row:
 
 
 def _time(group: str, printed: Any, minutes: dict[str, list[float]]) -> Row:
-    ours = minutes.get(_NAMES.get(group, group))
+    ours = minutes.get(group)
     if ours is None:
         return row(group, "minutes", printed)
     return row(group, "minutes", printed, statistics.fmean(ours), note="of the reduced training, on one core")

@@ -4,9 +4,10 @@ from functools import partial
 
 import torch
 
-from hamiltone.analysis.cost import ATTENTIONS, RULES, hyperparameters, layer_costs, score_cost
+from hamiltone.analysis.cost import counted_products, hyperparameters, layer_costs
 from hamiltone.benchmark.timing import interleaved, median_ms
-from hamiltone.nn import fold
+from hamiltone.nn import QAttention, fold, make_rule
+from hamiltone.nn.rules import COMPARED
 from hamiltone.paper.reference import reference
 from hamiltone.paper.result import Result, Row, row
 from hamiltone.paper.study import Study
@@ -17,10 +18,10 @@ LENGTHS = (512, 1024, 2048, 4096)
 def table1(study: Study) -> Result:
     """Counted by scoring all pairs of quaternion units."""
     printed, rows = reference()["table1"], []
-    for name, rule in RULES.items():
-        cost = score_cost(rule, name)
-        rows.append(row(name, "multiplications", printed[name]["multiplications"], cost.multiplications))
-        rows.append(row(name, "softmaxes", printed[name]["softmaxes"], cost.softmaxes))
+    for name in COMPARED:
+        products, maps = counted_products(make_rule(name))
+        rows.append(row(name, "multiplications", printed[name]["multiplications"], products))
+        rows.append(row(name, "softmaxes", printed[name]["softmaxes"], maps))
     return Result("table1", "Cost of a score", tuple(rows), "reproduced")
 
 
@@ -45,7 +46,7 @@ def table9(study: Study) -> Result:
     printed, costs = reference()["table9"], layer_costs(LENGTHS)
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(0)
-        layers = {name: fold(kind(64, 8)) for name, kind in ATTENTIONS.items()}
+        layers = {name: fold(QAttention(64, 8, make_rule(name))) for name in COMPARED}
         rows: list[Row] = []
         for length in LENGTHS:
             x = torch.randn(1, length, 4, 64)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from hamiltone.errors import InputError
 from hamiltone.models import Header, load_classifier, save_checkpoint
 from hamiltone.training.config import Recipe, Table
-from hamiltone.training.reading import overlay
+from hamiltone.training.reading import overlay, use_rule
 from hamiltone.training.task import HeldOutData, KeyedData, Media
 
 C = TypeVar("C")
@@ -95,4 +95,7 @@ class ClassifierTask(ABC):
 
 def parse_config(base: C, value: C | Mapping[str, Any]) -> C:
     """A configuration from a table of the fields in which it differs from another."""
-    return overlay(base, value) if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    use_rule(value)
+    return overlay(base, value)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from hamiltone.errors import InputError
+from hamiltone.nn import register_rule
 from hamiltone.training.config import Recipe
 
 R = TypeVar("R", bound=Recipe)
@@ -79,6 +80,13 @@ def overlay(base: D, table: Mapping[str, Any]) -> D:
     except ValidationError as error:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {_reason(first)}") from None
+
+
+def use_rule(table: Mapping[str, Any]) -> None:
+    """Import the score rule that a recipe names as ``package.module:Name``: writing the name there asks for it."""
+    name = table.get("attention")
+    if isinstance(name, str) and ":" in name:
+        register_rule(name)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

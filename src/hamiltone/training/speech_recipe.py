@@ -15,7 +15,7 @@ from hamiltone.metrics import METRICS
 from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, SpeechConfig, preset
 from hamiltone.models.configs import to_json
 from hamiltone.training.config import Recipe, Table
-from hamiltone.training.reading import overlay, suggestion
+from hamiltone.training.reading import overlay, suggestion, use_rule
 
 FAMILIES: dict[str, SpeechConfig] = {
     "paper": EnhancerConfig("conformer", "shared"),
@@ -29,6 +29,7 @@ def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
     if not isinstance(value, Mapping):
         return value
     table = dict(value)
+    use_rule(table)
     name, family = table.pop("preset", None), table.pop("family", None)
     if (name is None) == (family is None):
         raise ValueError("expected either a preset or a family")

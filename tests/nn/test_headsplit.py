@@ -3,8 +3,7 @@ import torch
 from torch.nn import functional as F
 
 from hamiltone.algebra import flatten
-from hamiltone.analysis.headsplit import ComponentScore, with_rule
-from hamiltone.nn import QAttention, SharedScoreAttention
+from hamiltone.nn import ComponentScore, QAttention
 
 
 def test_one_head_is_flat_attention_with_four_heads():
@@ -32,14 +31,3 @@ def test_a_component_sees_no_other():
     k[..., 2, :] += 1.0
     changed = (attention.rule.attend(q, k, v) - before).abs().amax((0, 1, 2, 4)) > 0
     assert changed.tolist() == [False, False, True, False]
-
-
-def test_a_model_keeps_its_parameters():
-    model = torch.nn.Sequential(SharedScoreAttention(8, 2))
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    with_rule(model, ComponentScore(), heads=1)
-    assert isinstance(model[0].rule, ComponentScore) and model[0].heads == 1
-    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
-    assert model(torch.randn(1, 5, 4, 8)).shape == (1, 5, 4, 8)
-    with pytest.raises(ValueError, match="heads must divide"):
-        with_rule(model, ComponentScore(), heads=3)

@@ -1,15 +1,14 @@
-"""The head split of the released code: heads cut from the flat axis [r | i | j | k], for the ablation.
+"""The head split of the released code: heads cut from the flat axis [r | i | j | k].
 
 With four heads each head is one component: it scores and mixes that component alone, no head sees a whole quaternion,
-and the four maps are not shared. What the paper reports for shared scores was computed so.
+and the four maps are not shared. This is what the released code computes in place of Eq. 9-13; which of the two the
+paper's numbers come from is not known.
 """
 
-import math
-
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from hamiltone.nn import QAttention, ScoreRule
+from hamiltone.nn.scores import Scale, ScoreRule
 
 
 class ComponentScore(ScoreRule):
@@ -19,28 +18,20 @@ class ComponentScore(ScoreRule):
     """
 
     maps = 4
+    products = 4
+    scale = Scale.QUATERNIONS
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """The four real products of Eq. 10, not summed."""
-        return q.transpose(2, 3) @ k.transpose(2, 3).mT / math.sqrt(q.shape[-1])
+        return q.transpose(2, 3) @ k.transpose(2, 3).mT * self.scale.factor(q.shape[-1])
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
     ) -> Tensor:
-        """One fused kernel with the components as further heads."""
+        """One fused kernel with the components as further heads; its default scale 1/√D is the rule's."""
         batch, heads = q.shape[:2]
         queries, keys, values = (tensor.transpose(2, 3).flatten(0, 1) for tensor in (q, k, v))  # (B·H, 4, N, D)
         if mask is not None:
             mask = mask.expand(batch, heads, -1, -1).flatten(0, 1)[:, None]
         y = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, is_causal=causal)
         return y.unflatten(0, (batch, heads)).transpose(2, 3)
-
-
-def with_rule(model: nn.Module, rule: ScoreRule, heads: int) -> nn.Module:
-    """Give every attention of a model another rule and number of heads, in place; parameters stay as they are."""
-    for module in model.modules():
-        if isinstance(module, QAttention):
-            if module.dim % heads:
-                raise ValueError(f"heads must divide dim, got {heads} heads for {module.dim} quaternions")
-            module.rule, module.heads = rule, heads
-    return model
