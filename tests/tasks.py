@@ -39,7 +39,7 @@ class Rotations:
 class TinyTask:
     """Learn the map with two quaternion layers."""
 
-    unit, merit, higher_is_better = "samples", "error", False
+    unit, select_by, higher_is_better = "samples", "error", False
 
     def __init__(self, *, norm: bool = True, dropout: float = 0.0, **data: Any) -> None:
         self.norm, self.dropout = norm, dropout

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from hamiltone.training.launch import make_fabric
+from hamiltone.training.device import make_fabric
 from hamiltone.training.loop import train
 from hamiltone.training.speech import SpeechTask
 from tasks import KILL, TinyTask, signal_at, small_recipe, tiny_recipe

@@ -4,8 +4,8 @@ import math
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from hamiltone.training.folder import RunFolder
 from hamiltone.training.log import Log, RunLog, counting_bar
-from hamiltone.training.run import RunFolder
 from hamiltone.training.task import Media
 
 

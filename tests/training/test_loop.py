@@ -14,7 +14,7 @@ from torch import nn
 
 from hamiltone.errors import InputError
 from hamiltone.models.checkpoint import read_tensors
-from hamiltone.training.launch import make_fabric
+from hamiltone.training.device import make_fabric
 from hamiltone.training.loop import Outcome, train
 from tasks import TinyTask, signal_at, tiny_recipe
 

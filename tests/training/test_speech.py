@@ -11,7 +11,7 @@ from hamiltone.errors import InputError
 from hamiltone.metrics import si_sdr
 from hamiltone.models import Header, build, load_checkpoint, save_checkpoint
 from hamiltone.training import SpeechTask, train
-from hamiltone.training.launch import make_fabric
+from hamiltone.training.device import make_fabric
 from hamiltone.training.speech import spectrograms
 from tasks import small_recipe
 

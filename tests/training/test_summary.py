@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hamiltone.errors import InputError
-from hamiltone.training.run import RunFolder
+from hamiltone.training.folder import RunFolder
 from hamiltone.training.summary import markdown, summarise_runs
 from tasks import small_recipe
 

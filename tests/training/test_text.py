@@ -8,7 +8,7 @@ from corpora import real_data, reviews
 from hamiltone.errors import InputError
 from hamiltone.models import TextConfig, load_classifier
 from hamiltone.training import TextTask, load_recipe, train
-from hamiltone.training.launch import make_fabric
+from hamiltone.training.device import make_fabric
 from hamiltone.training.order import BatchOrder
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "sst2.toml"
@@ -96,4 +96,4 @@ def test_the_full_recipe_runs_on_sst2(tmp_path):
         ],
     )
     outcome = train(TextTask(recipe), recipe, make_fabric(recipe.run))
-    assert (outcome.step, outcome.merit) == (4, "accuracy")
+    assert (outcome.step, outcome.select_by) == (4, "accuracy")

@@ -10,7 +10,7 @@ from corpora import coloured_images, real_data
 from hamiltone.errors import InputError
 from hamiltone.models import VisionConfig, load_checkpoint, load_classifier
 from hamiltone.training import VisionTask, load_recipe, train
-from hamiltone.training.launch import make_fabric
+from hamiltone.training.device import make_fabric
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 SMALL = [
@@ -98,7 +98,7 @@ def test_the_full_recipe_runs_with_every_attention(attention, tmp_path):
         ],
     )
     outcome = train(VisionTask(recipe), recipe, make_fabric(recipe.run))
-    assert (outcome.step, outcome.merit) == (2, "accuracy")
+    assert (outcome.step, outcome.select_by) == (2, "accuracy")
 
 
 def test_the_small_recipe_tells_ten_classes_apart_within_seconds(tmp_path):

@@ -43,7 +43,9 @@ def train(
         typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)
     elif outcome.leads:
         best = (
-            f", best {outcome.merit} {outcome.best:.4g} in step {outcome.best_step}" if outcome.best is not None else ""
+            f", best {outcome.select_by} {outcome.best:.4g} in step {outcome.best_step}"
+            if outcome.best is not None
+            else ""
         )
         typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")
     if outcome.stopped:

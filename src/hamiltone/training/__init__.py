@@ -1,9 +1,14 @@
 """Training: a recipe (TOML) in, a run folder out; the same command resumes it exactly.
 
 `loop` is the loop itself and knows nothing of speech, images or text: a `task` is handed in, which `speech`, `vision`
-and `text` are; the last two are kinds of `classifier`. Around the loop stand the recipe (`config`, `reading`), the
-order of the samples (`order`), the weights to begin with (`start`) and their average (`ema`), the learning rate
-(`schedule`), the state and the folder of a run (`state`, `run`), and what it tells (`log`).
+and `text` are; the last two are kinds of `classifier`. Around the loop stand
+
+- the recipe: `config` (the tables that all tasks share), `speech_recipe` (those of speech) and `reading` (from a file);
+- the data: `speech_data` (from a recipe to data sets) and `order` (in which order samples come);
+- the mathematics: `optimiser`, `schedule` (the learning rate, and how far a run has come) and `ema` (the average of the
+  weights);
+- the run: `device` (where it computes), `folder` and `state` (what it keeps), `interrupt` (signals that end it early),
+  `log` (what it tells) and `summary` (runs side by side).
 """
 
 from collections.abc import Iterable
@@ -11,7 +16,7 @@ from pathlib import Path
 
 from hamiltone.data.files import Progress
 from hamiltone.training.config import Recipe
-from hamiltone.training.launch import make_fabric, tune_cpu
+from hamiltone.training.device import make_fabric, tune_cpu
 from hamiltone.training.log import counting_bar
 from hamiltone.training.loop import Outcome, train
 from hamiltone.training.reading import read_recipe

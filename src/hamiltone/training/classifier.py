@@ -35,7 +35,7 @@ class ClassifierRecipe(Recipe):
 class ClassifierTask(ABC):
     """Trains a model from inputs to class scores; a subclass opens the data and builds the model."""
 
-    merit = "accuracy"
+    select_by = "accuracy"
     higher_is_better = True
     unit: str
     training: KeyedData

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
-from hamiltone.training.run import RunFolder
+from hamiltone.training.folder import RunFolder
 from hamiltone.training.task import Media
 
 

@@ -13,13 +13,12 @@ from hamiltone.errors import InputError
 from hamiltone.nn.norm import synchronise_batch_norms
 from hamiltone.training.config import Recipe
 from hamiltone.training.ema import MovingAverage
+from hamiltone.training.folder import RunFolder
+from hamiltone.training.interrupt import StopSignal
 from hamiltone.training.log import Log, RunLog
 from hamiltone.training.optimiser import make_optimiser
 from hamiltone.training.order import BatchOrder, stream
-from hamiltone.training.pace import Pace
-from hamiltone.training.run import RunFolder
-from hamiltone.training.schedule import position, rate_factor
-from hamiltone.training.signals import StopSignal
+from hamiltone.training.schedule import Pace, position, rate_factor
 from hamiltone.training.state import (
     Progress,
     load_state,
@@ -36,7 +35,7 @@ class Outcome:
     """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and tells of it."""
 
     step: int
-    merit: str
+    select_by: str
     best: float | None
     best_step: int
     stopped: int
@@ -102,7 +101,7 @@ class Loop:
                 self._save()
         batches.close()
         leads = self.fabric.is_global_zero
-        return Outcome(progress.step, self.task.merit, progress.best, progress.best_step, int(self._stopped), leads)
+        return Outcome(progress.step, self.task.select_by, progress.best, progress.best_step, int(self._stopped), leads)
 
     def _step(self, batches: Generator[Any]) -> tuple[dict[str, float], float]:
         """One optimiser step; returns the figures for the log and the units that all processes consumed."""
@@ -139,7 +138,7 @@ class Loop:
         return losses, units
 
     def _check(self, figures: dict[str, float]) -> None:
-        """Stop before numbers that are none reach the weights."""
+        """Stop before a NaN or an infinity reaches the weights."""
         for name, value in figures.items():
             if not math.isfinite(value):
                 good = f"the last good state is {self.folder.last}" if self.folder.started else "nothing was saved yet"
@@ -198,11 +197,11 @@ class Loop:
         self._pace.restart()
 
     def _keep_best(self, metrics: dict[str, float]) -> None:
-        progress, merit = self.progress, metrics[self.task.merit]
+        progress, select_by = self.progress, metrics[self.task.select_by]
         sign = 1 if self.task.higher_is_better else -1
-        if math.isnan(merit) or (progress.best is not None and sign * merit <= sign * progress.best):
+        if math.isnan(select_by) or (progress.best is not None and sign * select_by <= sign * progress.best):
             return
-        progress.best, progress.best_step = merit, progress.step
+        progress.best, progress.best_step = select_by, progress.step
         if self.fabric.is_global_zero:
             facts = {"step": progress.step, "metrics": metrics, "recipe": self.recipe.experiment()}
             with self.folder.writing(self.folder.best):

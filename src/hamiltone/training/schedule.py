@@ -1,6 +1,7 @@
-"""How far a run has come, and the learning rate there."""
+"""How far a run has come and how fast it goes, and the learning rate there."""
 
 import math
+import time
 
 from hamiltone.training.config import Budget, Schedule
 
@@ -33,3 +34,35 @@ def rate_factor(schedule: Schedule, step: int, position: float) -> float:
     if schedule.kind == "constant":
         return warm
     return warm * (schedule.final + (1 - schedule.final) * 0.5 * (1 + math.cos(math.pi * position)))
+
+
+class Pace:
+    """Counts from what earlier sessions of the run have taken."""
+
+    def __init__(self, elapsed: float) -> None:
+        self._start = time.monotonic() - elapsed
+        self._saved = time.monotonic()
+        self.restart()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the whole run."""
+        return time.monotonic() - self._start
+
+    @property
+    def since_save(self) -> float:
+        """Seconds since `saved` was called."""
+        return time.monotonic() - self._saved
+
+    @property
+    def rate(self) -> float:
+        """Units per second since `restart` was called."""
+        return self.units / max(time.monotonic() - self._since, 1e-9)
+
+    def saved(self) -> None:
+        """Remember the time of a save."""
+        self._saved = time.monotonic()
+
+    def restart(self) -> None:
+        """Count units anew."""
+        self.units, self._since = 0.0, time.monotonic()

@@ -28,8 +28,7 @@ from hamiltone.models.bottleneck import Bottleneck
 from hamiltone.models.enhancer import rms_level
 from hamiltone.training.speech_data import Batch, open_data
 from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
-from hamiltone.training.start import start_from
-from hamiltone.training.task import Media
+from hamiltone.training.task import Media, start_from
 
 
 class SpeechTask:
@@ -39,7 +38,7 @@ class SpeechTask:
     higher_is_better = True
 
     def __init__(self, recipe: SpeechRecipe, progress: Progress | None = None) -> None:
-        self.recipe, self.merit = recipe, recipe.validation.merit
+        self.recipe, self.select_by = recipe, recipe.validation.select_by
         self.start, self.config = _starting_point(recipe)
         self.criterion = SpeechLoss(recipe.loss, self.config)
         self.training, self.validation = open_data(recipe.data, recipe.seed, recipe.validation.limit, progress)

@@ -125,7 +125,7 @@ class Validation(Table):
     """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
 
     metrics: tuple[str, ...] = ("sisdr",)
-    merit: str = "sisdr"
+    select_by: str = "sisdr"
     limit: PositiveInt | None = None
     shown: PositiveInt = 2
 
@@ -139,8 +139,8 @@ class Validation(Table):
 
     @model_check(mode="after")
     def _measures_the_merit(self) -> Self:
-        if self.merit not in self.metrics:
-            raise ValueError(f"merit must be one of the metrics {', '.join(self.metrics)}, got {self.merit!r}")
+        if self.select_by not in self.metrics:
+            raise ValueError(f"select_by must be one of the metrics {', '.join(self.metrics)}, got {self.select_by!r}")
         return self
 
 

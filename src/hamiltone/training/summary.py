@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from hamiltone.errors import InputError
+from hamiltone.training.folder import RunFolder
 from hamiltone.training.reading import flatten
-from hamiltone.training.run import RunFolder
 
 _NOT_THE_EXPERIMENT = ("run.", "data.root", "data.cache", "batches.workers")
 

@@ -3,9 +3,11 @@
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
+
+from hamiltone.errors import InputError
 
 Key = tuple[int, int]
 """Epoch and index of a sample."""
@@ -56,7 +58,7 @@ class Task(Protocol):
 
     unit: str
     """What `units` counts, for the progress bar: ``audio s``."""
-    merit: str
+    select_by: str
     """The metric of `measure` by which the best model is chosen."""
     higher_is_better: bool
 
@@ -88,3 +90,16 @@ class Task(Protocol):
 
     def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
         """Write a checkpoint for inference, whole or not at all, with these facts about its training."""
+
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def start_from(start: nn.Module | None, model: Model, name: str | None) -> Model:
+    """The model with the weights of `start`, which the recipe calls `name`; with its own if there is none."""
+    if start is not None:
+        try:
+            model.load_state_dict(start.state_dict())
+        except RuntimeError:
+            raise InputError(f"init = {name} has other weights than the recipe's [model]") from None
+    return model

@@ -12,7 +12,7 @@ from hamiltone.data.text_samples import SentenceSamples, sentence_batches
 from hamiltone.models import Header, TextClassifier, TextConfig, build
 from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
 from hamiltone.training.config import Table
-from hamiltone.training.start import start_from
+from hamiltone.training.task import start_from
 
 Model = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfig())), PlainSerializer(asdict)]
 

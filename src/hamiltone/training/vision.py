@@ -13,7 +13,7 @@ from hamiltone.data.vision_samples import Augmentation, AugmentedImages, ImageBa
 from hamiltone.models import Header, ImageClassifier, VisionConfig, build
 from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
 from hamiltone.training.config import Table
-from hamiltone.training.start import start_from
+from hamiltone.training.task import start_from
 
 Model = Annotated[VisionConfig, PlainValidator(partial(parse_config, VisionConfig())), PlainSerializer(asdict)]
 Augmented = Annotated[Augmentation, PlainValidator(partial(parse_config, Augmentation())), PlainSerializer(asdict)]
