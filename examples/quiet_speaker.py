@@ -1,0 +1,62 @@
+"""How well a quiet speaker is heard after a loud one: the gain in SI-SDR of the same recording at falling levels.
+
+    python examples/quiet_speaker.py NOISY CLEAN [--model NAME|FILE]
+
+NOISY and CLEAN are folders of pairs, such as VoiceBank's test set. Every pair is played twice, first at its own level
+and then softer by 0 to 40 dB; the second part alone is scored. Below them stands the level track of a stationary noise:
+by how much its enhanced level differs from one part of ten seconds to the next.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+import hamiltone
+from hamiltone.metrics import compute
+from hamiltone.models import load
+
+DROPS_DB = (0, -10, -20, -30, -40)
+
+
+def main() -> None:
+    """Print both measurements."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("noisy", type=Path)
+    parser.add_argument("clean", type=Path)
+    parser.add_argument("--model")
+    parser.add_argument("--files", type=int, default=8)
+    options = parser.parse_args()
+    model = load(options.model)
+    pairs = [(path, options.clean / path.name) for path in sorted(options.noisy.iterdir())]
+    chosen = pairs[:: max(1, len(pairs) // options.files)][: options.files]
+
+    print("| drop | SI-SDR gain | against no drop |\n|---|---|---|")
+    gains = {}
+    for drop in DROPS_DB:
+        gains[drop] = np.mean([gain_of_second(*pair, drop, model) for pair in chosen])
+        print(f"| {drop} dB | {gains[drop]:.2f} dB | {gains[drop] - gains[0]:+.2f} dB |")
+    print(f"\nStationary noise, 60 s: enhanced levels of its parts differ by up to {level_spread(model):.2f} dB.")
+
+
+def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: "hamiltone.models.Enhancer") -> float:
+    """The gain in dB in the part that follows the same recording at its own level."""
+    (noisy, rate), (clean, _) = soundfile.read(noisy_path, dtype="float32"), soundfile.read(clean_path, dtype="float32")
+    softer = np.float32(10 ** (drop_db / 20))
+    enhanced = hamiltone.enhance(np.concatenate([noisy, softer * noisy]), rate, model=model)[len(noisy) :]
+    after, before = (compute(["sisdr"], signal, softer * clean, rate)["sisdr"] for signal in (enhanced, softer * noisy))
+    return after - before
+
+
+def level_spread(model: "hamiltone.models.Enhancer") -> float:
+    """The largest difference in dB between parts of enhanced white noise."""
+    rate = 16_000
+    noise = 0.05 * np.random.default_rng(0).standard_normal(60 * rate).astype(np.float32)
+    parts = hamiltone.enhance(noise, rate, model=model).reshape(6, -1)[1:-1]
+    levels = 10 * np.log10(np.square(parts).mean(1))
+    return float(levels.max() - levels.min())
+
+
+if __name__ == "__main__":
+    main()
