@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,17 +15,19 @@ from hamiltone.analysis.gradients import (
     score_gradient,
     study_norms,
 )
-from hamiltone.nn import HamiltonAttention, SharedScoreAttention
+from hamiltone.nn import HamiltonAttention, QRotary, SharedScoreAttention
 
 SMALL = Setting(batch=2, length=10, dim=4, heads=2, trials=6)
 
 
+@pytest.mark.parametrize("positions", [None, QRotary()])
 @pytest.mark.parametrize("kind", [SharedScoreAttention, HamiltonAttention])
-def test_the_gradient_is_the_change_of_the_loss_with_a_score(kind):
-    attention = kind(4, 2).double()
+def test_the_gradient_is_the_change_of_the_loss_with_a_score(kind, positions):
+    attention = kind(4, 2, positions=positions).double()
     x = torch.randn(1, 6, 4, 4, dtype=torch.float64)
     gradient = score_gradient(attention, x)
     q, k, v = attention.project(x, x)
+    q, k = attention.place(q, k)
 
     def loss(scores):
         heads = (scores.softmax(-1).expand(-1, -1, 4, -1, -1) @ v.transpose(2, 3)).transpose(2, 3)
@@ -54,6 +57,14 @@ def test_norms_that_move_together_correlate_and_others_do_not():
     assert half.errors[0][1] == pytest.approx(0.75 / math.sqrt(1999), rel=0.1)
     none = correlation(own)
     assert abs(none.off_diagonal) < 3 * none.errors[0][1]
+
+
+def test_the_scale_of_the_rival_decides_how_the_norms_compare():
+    printed, halved = (study_norms(replace(SMALL, attention=name)) for name in ("hamilton", "hamilton-tay"))
+    assert halved.shared == printed.shared
+    assert halved.ratio_to_sum > 1.5 * printed.ratio_to_sum
+    with pytest.raises(ValueError, match="expected a rule with a map for each component, shared has one for all"):
+        replace(SMALL, attention="shared")
 
 
 def test_the_study_has_a_norm_for_every_score_and_repeats_itself():

@@ -335,7 +335,7 @@ class MovedQueries(SharedScoreAttention):
 
 
 class DoubledValues(SharedScoreAttention):
-    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, source: Tensor, value: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = super().project(x, source, value)
         return q, k, 2 * v
 

@@ -81,6 +81,12 @@ def test_what_is_no_rule_is_refused_in_one_line(module, name, message):
     assert not registered_rules()
 
 
+def test_a_name_is_repeated_as_a_command_only_if_it_is_one():
+    with pytest.raises(ValueError, match=r"got 'x:\\nrm -rf ~'$") as error:
+        make_rule("x:\nrm -rf ~")
+    assert "\n" not in str(error.value) and "--rule" not in str(error.value)
+
+
 def test_a_name_alone_imports_nothing(module):
     with pytest.raises(ValueError, match="no module is imported unasked"):
         make_rule(f"{module}:Fine")

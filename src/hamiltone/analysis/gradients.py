@@ -80,7 +80,7 @@ def score_gradient(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
         x: ``(B, N, 4, C)``
         returns: ``(B, H, S, N, N)``, S = 1 or 4
     """
-    q, k, v = attention.project(x, x, x)
+    q, k, v = attention.project(x, x)
     q, k = attention.place(q, k)
     scores = attention.rule.scores(q, k).detach().requires_grad_()
     maps = scores.softmax(-1)

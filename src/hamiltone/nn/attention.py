@@ -98,14 +98,14 @@ class QAttention(nn.Module):
         self.query_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
         self.key_norm: nn.Module = QRMSNorm(dim) if qk_norm else nn.Identity()
 
-    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, source: Tensor, value: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Eq. 8 and the query-key normalisation: queries ``(B, H, N, 4, D)``, keys and values ``(B, H, M, 4, D)``.
 
-        Keys are made of `source` and values of `value`, which is mostly the same.
+        Keys are made of `source`, and so are values unless `value` is given.
         """
         q = self.split_heads(self.query_norm(self.query(x)))
         k = self.split_heads(self.key_norm(self.key(source)))
-        return q, k, self.split_heads(self.value(value))
+        return q, k, self.split_heads(self.value(source if value is None else value))
 
     def place(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
         """Put the positions from `start` on into queries and keys, if the attention has any."""
@@ -167,10 +167,9 @@ class QAttention(nn.Module):
         projection.
         """
         source = x if context is None else context
-        value = source if value is None else value
         self._check(x, source, value, causal, cache)
         start = 0 if cache is None else len(cache)
-        q, k, v = self.project(x, source, value)
+        q, k, v = self.project(x, source) if value is None else self.project(x, source, value)
         q, k = self.place(q, k, start)
         shape = (q.shape[0], self.heads, q.shape[2], start + k.shape[2])
         combined = combine_masks(mask, key_padding_mask, causal, shape, q)
@@ -194,7 +193,8 @@ class QAttention(nn.Module):
     if TYPE_CHECKING:
         __call__ = forward  # to nn.Module a call returns Any
 
-    def _check(self, x: Tensor, source: Tensor, value: Tensor, causal: bool, cache: KVCache | None) -> None:
+    def _check(self, x: Tensor, source: Tensor, value: Tensor | None, causal: bool, cache: KVCache | None) -> None:
+        value = source if value is None else value
         for name, tensor in (("x", x), ("context", source), ("value", value)):
             if tensor.dim() != 4 or tensor.shape[2] != 4 or tensor.shape[3] != self.dim:
                 raise ValueError(f"{name} must be (B, N, 4, {self.dim}), got shape {tuple(tensor.shape)}")

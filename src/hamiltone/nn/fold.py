@@ -288,11 +288,11 @@ class FoldedAttention(QAttention):
             norm.gain = nn.Parameter(gain)
         return norm.eval()
 
-    def project(self, x: Tensor, source: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, source: Tensor, value: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values in one product, or in one for each tensor that they are made of."""
-        if x is source is value:
+        if source is x and value is None:
             q, k, v = self._linear(x, 0, 3)
-        elif source is value:
+        elif value is None:
             (q,), (k, v) = self._linear(x, 0, 1), self._linear(source, 1, 3)
         else:
             (q,), (k,), (v,) = self._linear(x, 0, 1), self._linear(source, 1, 2), self._linear(value, 2, 3)

@@ -82,7 +82,7 @@ class SharedScoreMultihead(nn.Module):
         batched = query.dim() == 3
         x = self._quaternions(query)
         source = x if key is query else self._quaternions(key)
-        values = source if value is key else self._quaternions(value)
+        values = None if value is key else self._quaternions(value)
         causal = is_causal and x.shape[1] == source.shape[1] and key_padding_mask is None and not need_weights
         mask, padding = self._masks(None if causal else attn_mask, key_padding_mask, x, source)
         options = {"value": values, "mask": mask, "key_padding_mask": padding, "causal": causal}

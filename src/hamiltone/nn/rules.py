@@ -51,9 +51,9 @@ def register_rule(name: str) -> None:
     """
     if name in RULES:
         return
-    module, _, attribute = name.partition(":")
-    if not attribute.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+    if not _is_outside(name):
         raise ValueError(f"expected a rule as package.module:Name, got {name!r}")
+    module, _, attribute = name.partition(":")
     make = getattr(_import(module, name), attribute, None)
     if not callable(make):
         raise ValueError(f"the module {module} has no rule {attribute}")
@@ -68,15 +68,21 @@ def registered_rules() -> tuple[str, ...]:
 
 def unknown_rule(name: str, *others: str) -> str:
     """What to do about a name that is not in the table; `others` are names that would also do."""
-    if ":" in name:
+    if _is_outside(name):
         return (
             f"the rule {name!r} is not hamiltone's own, and no module is imported unasked: if you trust that one, "
             f"say hamiltone --rule {name} ..., or call hamiltone.nn.register_rule({name!r})"
         )
     return (
         f"attention must be one of {', '.join((*RULES, *others))}, or a rule of your own as package.module:Name, "
-        f"got {name!r}"
+        f"got {name[:80]!r}"
     )
+
+
+def _is_outside(name: str) -> bool:
+    """Whether a name has the form ``package.module:Name``, and so nothing that a terminal could trip over."""
+    module, _, attribute = name.partition(":")
+    return attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
 def _import(module: str, name: str) -> Any:
