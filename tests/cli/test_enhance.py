@@ -243,6 +243,8 @@ def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:
     write("in/nan.wav", np.array([0.0, np.nan], np.float32), subtype="FLOAT")
     write("in/inf.wav", np.array([0.0, np.inf], np.float32), subtype="FLOAT")
     write("in/noframes.wav", np.zeros(0))
+    write("in/rate.wav", rate=768_001)
+    write("in/wide.wav", np.zeros((9, 257)))
     Path("in/empty.wav").touch()
     Path("in/text.wav").write_text("This is not a recording.\n" * 50)
     write("in/z.wav")
@@ -253,7 +255,9 @@ def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:
         "hamiltone: in/inf.wav: contains NaN or infinite samples",
         "hamiltone: in/nan.wav: contains NaN or infinite samples",
         "hamiltone: in/noframes.wav: holds no samples",
+        "hamiltone: in/rate.wav: expected a sample rate from 1000 to 768000 Hz, got 768001",
         "hamiltone: in/text.wav: is not a readable audio file",
+        "hamiltone: in/wide.wav: expected at most 256 channels, got 257",
         "hamiltone: missing.wav: cannot read: No such file or directory",
     ]
     assert {str(path) for path in Path("out").iterdir()} == {"out/a.wav", "out/z.wav"}
