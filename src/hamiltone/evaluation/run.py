@@ -174,4 +174,8 @@ def _score_all(pairs: Sequence[Pair], system: System, metrics: Sequence[str], wo
         yield from map(score, pairs)
         return
     with ProcessPoolExecutor(min(workers, len(pairs)), multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+        try:
+            yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what has begun ends, nothing more begins
+            raise
