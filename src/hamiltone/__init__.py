@@ -12,13 +12,13 @@ The tour:
 - `hamiltone.analysis` looks into attention as the paper does; `hamiltone reproduce` sets its numbers beside ours.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hamiltone import algebra, nn
-from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
-
 if TYPE_CHECKING:
-    from hamiltone.inference import enhance as enhance
+    from hamiltone import algebra, nn
+    from hamiltone.inference import enhance
+    from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
 
 __version__ = "0.1.0.dev0"
 
@@ -37,9 +37,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the enhancer, and with it the audio libraries, when it is first asked for."""
-    if name == "enhance":
-        from hamiltone.inference import enhance
-
-        return enhance
+    """Import what is asked for, and with it torch and the audio libraries, only then: the program starts at once."""
+    if name in ("algebra", "nn"):
+        return import_module(f"hamiltone.{name}")
+    if name in __all__:
+        return getattr(import_module("hamiltone.inference" if name == "enhance" else "hamiltone.nn"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

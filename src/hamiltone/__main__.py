@@ -1,6 +1,30 @@
-"""``python -m hamiltone``."""
+"""``python -m hamiltone``, and the command `hamiltone`."""
 
-from hamiltone.cli import main
+import signal
+import sys
+from types import FrameType
+
+
+def main() -> None:
+    """Run the command line; a signal that asks to stop ends it quietly, and what it had begun is cleared away."""
+    for number in _signals():
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _leave)
+    from hamiltone import cli  # only now: a signal may come while it is imported
+
+    cli.main()
+
+
+def _signals() -> list[signal.Signals]:
+    return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Unwind the program once; only a second Ctrl-C ends it without clearing up."""
+    for other in _signals():
+        signal.signal(other, signal.SIG_DFL if other == signal.SIGINT else signal.SIG_IGN)
+    sys.exit(128 + number)
+
 
 if __name__ == "__main__":
     main()

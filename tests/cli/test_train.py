@@ -76,6 +76,19 @@ def test_mistakes_are_one_line(monkeypatch, capsys):
     assert "run.accelerator" in complaint(monkeypatch, capsys, "small.toml", "run.accelerator=cuda")
 
 
+def test_recipes_that_cannot_be_meant_are_one_line(tmp_path, monkeypatch, capsys):
+    assert "heads must divide the 2 quaternions" in complaint(monkeypatch, capsys, "small.toml", "model.heads=3")
+    assert "seed must be less than 2^63" in complaint(monkeypatch, capsys, "small.toml", f"seed={'9' * 23}")
+    assert "layers must lie between" in complaint(monkeypatch, capsys, "small.toml", "model.layers=1000000")
+    for deep in (f"a = {'[' * 100_000}", ".".join("a" * 100_000) + " = 1", f"a = {'{b=' * 100_000}"):
+        (tmp_path / "deep.toml").write_text(deep)
+        assert complaint(monkeypatch, capsys, "deep.toml").startswith("hamiltone: ")
+    assert "nested too deeply" in complaint(monkeypatch, capsys, "small.toml", f"model={'[' * 100_000}")
+    assert "is not a regular file" in complaint(monkeypatch, capsys, "/dev/zero")
+    (tmp_path / "large.toml").write_text("#" * 1_000_001)
+    assert "larger than 1,000,000 bytes" in complaint(monkeypatch, capsys, "large.toml")
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     line = complaint(monkeypatch, capsys, "small.toml", "run.folder=file/run")

@@ -96,6 +96,51 @@ def test_unknown_headers_are_refused_in_one_line(path, change, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layers": 1_000_000}, "layers must lie between 1 and 64, got 1000000"),
+        ({"channels": [5000, 5000]}, "channels must lie between 1 and 1024, got 5000"),
+        ({"hop": 1}, "a hop of 1/16 to 1/2 of it, got 512 and 1"),
+        ({"n_fft": 2**30}, "n_fft must lie between 16 and 16384"),
+        ({"n_fft": 0}, "n_fft must lie between 16 and 16384"),
+        ({"heads": 5}, "heads must divide the 2 quaternions"),
+        ({"sample_rate": 10**9}, "sample_rate must lie between 1000 and 192000"),
+        ({"kernel_size": 4}, "describes a model that cannot be built: kernel_size must be odd"),
+        ({"bands": 3}, "bands must be 0, or from 4 to the 257 bins, got 3"),
+        ({"bands": 513}, "bands must be 0, or from 4 to the 257 bins, got 513"),
+        ({"channels": [], "dilations": []}, "expected a dilation for every stage"),
+        ({"channels": [1024, 1024], "feed_forward": 16_384, "layers": 64, "heads": 1}, "does not fit its model"),
+    ],
+)
+def test_no_model_is_built_that_the_file_does_not_hold(path, change, message, monkeypatch):
+    _rewrite(path, header=lambda content: content | {"config": content["config"] | change})
+    built = []
+    monkeypatch.setattr(module, "build", lambda config: built.append(build(config)) or built[-1])
+    with pytest.raises(InputError, match=message) as error:
+        load(path)
+    assert "\n" not in str(error.value)
+    assert all(parameter.is_meta for model in built for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[1]", "null", '{"format": 1}', '{"format": 1, "config": [1]}', '{"format": ' + "9" * 5000]
+)
+def test_a_header_may_hold_any_json(path, text):
+    tensors, _ = module.read_tensors(path)
+    safetensors.torch.save_file(tensors, path, {"hamiltone": text})
+    with pytest.raises(InputError, match=r"has a damaged header|cannot be read") as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("change", [{"classes": 5}, {"words": [1]}, {"training": [1]}, {"preset": 3}])
+def test_facts_of_another_type_are_refused(path, change):
+    _rewrite(path, header=lambda content: content | change)
+    with pytest.raises(InputError, match="has a damaged header"):
+        load(path)
+
+
 def test_what_is_not_a_checkpoint_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no model 'nowhere'"):
         load("nowhere")

@@ -8,6 +8,8 @@ webm ...) is decoded by PyAV, if it is installed; such files are read, never wri
 import os
 import re
 import secrets
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from hamiltone.audio.formats import FLOAT_SUBTYPES, FORMATS, PCM_BITS, AudioInfo, Encoding, to_pcm, wav_or_rf64
 from hamiltone.errors import InputError
+from hamiltone.leftovers import create, sweep
 
 Block = NDArray[Any]
 Dtype = Literal["float32", "float64", "int32"]
@@ -284,8 +287,9 @@ class AudioWriter:
                 raise OSError("it is not a regular file")
             if not self._path.parent.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._temporary = self._path.with_name(f".{secrets.token_hex(8)}.part")
-            self._raw = self._temporary.open("xb", buffering=0)
+            sweep(self._path.parent, ".hamiltone-*.part")
+            self._temporary = self._path.with_name(f".hamiltone-{secrets.token_hex(8)}.part")
+            self._raw = create(self._temporary)
         self._sink = _Sink(self._raw)
         try:
             with self._errors_in_one_line():
@@ -314,7 +318,7 @@ class AudioWriter:
             if failure is None:
                 self._commit()
         finally:
-            with suppress(soundfile.SoundFileError):
+            with suppress(InputError), self._errors_in_one_line():
                 self._file.close()
             self._discard()
 
@@ -333,12 +337,34 @@ class AudioWriter:
     @contextmanager
     def _errors_in_one_line(self) -> Iterator[None]:
         try:
-            yield
+            with _signals_afterwards():
+                yield
         except OSError as error:
             raise InputError(f"{self._target}: cannot write: {error.strerror or error}") from error
         except (soundfile.SoundFileError, ValueError) as error:
             reason = getattr(error, "error_string", str(error))
             raise InputError(f"{self._target}: cannot write: {' '.join(reason.split())}") from error
+
+
+@contextmanager
+def _signals_afterwards() -> Iterator[None]:
+    """Hold signals back: libsndfile calls Python to write, and what a handler raises in such a call would be lost."""
+    if threading.current_thread() is not threading.main_thread():  # others handle no signals
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in received[:1]:
+            signal.raise_signal(number)
 
 
 class _Sink:

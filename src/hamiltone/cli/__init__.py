@@ -1,7 +1,9 @@
 """The command line: one program, one verb per job, one file per verb; each parses, calls one function and prints."""
 
+import errno
 import io
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -28,6 +30,9 @@ app.command()(reproduce.reproduce)
 app.command()(runs.runs)
 app.command()(score.score)
 app.command()(train.train)
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def _print_version(wanted: bool) -> None:
@@ -61,4 +66,11 @@ def main() -> None:
         app()
     except InputError as error:
         typer.echo(printable(f"hamiltone: {error}"), err=True)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in _FULL or error.filename:
+            raise
+        typer.echo(f"hamiltone: cannot write standard output: {error.strerror}", err=True)
+        with suppress(OSError):
+            sys.stdout.close()  # or Python complains about it again at its end
         sys.exit(2)

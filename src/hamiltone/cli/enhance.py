@@ -2,11 +2,11 @@
 
 import errno
 import json
+import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from rich.text import Text
 from hamiltone.allocator import keep_freed_memory
 from hamiltone.cli.options import printable
 from hamiltone.errors import InputError
+from hamiltone.leftovers import scratch_folder
 
 if TYPE_CHECKING:
     from hamiltone.inference import FileReport
@@ -79,8 +80,8 @@ def enhance(
     keep_freed_memory()
     enhancer = resolve_model(model, _usable(device))
     reports = []
-    with tempfile.TemporaryDirectory(prefix="hamiltone-") as folder:
-        spool, result = Path(folder, "stdin"), Path(folder, "stdout.wav")
+    with _streams_folder(inputs, out) as folder:
+        spool, result = folder / "stdin", folder / "stdout.wav"
         if STREAM in inputs:
             _save_stdin(spool)
         sources = [spool if source == STREAM else source for source in inputs]
@@ -99,6 +100,13 @@ def enhance(
         raise typer.Exit(2)
 
 
+def _streams_folder(inputs: list[str], out: str | None) -> AbstractContextManager[Path]:
+    """A folder for what comes from standard input and goes to standard output; one that is not there for neither."""
+    if STREAM in inputs or out == STREAM:
+        return scratch_folder("hamiltone-")
+    return nullcontext(Path(os.devnull))
+
+
 def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
     if out == STREAM and (len(inputs) > 1 or Path(inputs[0]).is_dir()):
         raise InputError("standard output takes the result of one file; give a folder with -o")
@@ -115,8 +123,9 @@ def _use_threads(threads: int | None) -> None:
 
     if threads is None:
         return
-    if threads < 1:
-        raise InputError(f"--threads must be at least 1, got {threads}")
+    most = max(64, 4 * (os.cpu_count() or 1))
+    if not 1 <= threads <= most:
+        raise InputError(f"--threads must lie between 1 and {most}, got {threads}")
     torch.set_num_threads(threads)
 
 
@@ -124,7 +133,7 @@ def _usable(device: str) -> str:
     import torch
 
     try:
-        torch.empty(1, device=device)
+        torch.ones(1, device=device).item()  # the device "meta" has no numbers
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).split(". ")[0].splitlines()[0]
         raise InputError(f"cannot use --device {device}: {reason}") from error

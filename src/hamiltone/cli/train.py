@@ -7,6 +7,8 @@ import typer
 
 from hamiltone.errors import InputError
 
+_LARGEST = 1_000_000  # bytes of a recipe
+
 
 def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe in TOML.")],
@@ -37,7 +39,16 @@ def train(
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
 
-    plan = load_recipe(recipe, overrides or ())
+    if recipe.exists() and not recipe.is_file():
+        raise InputError(f"cannot read the recipe {recipe}: it is not a regular file")
+    if recipe.exists() and recipe.stat().st_size > _LARGEST:
+        raise InputError(f"cannot read the recipe {recipe}: it is larger than {_LARGEST:,} bytes")
+    try:
+        plan = load_recipe(recipe, overrides or ())
+    except RecursionError:
+        raise InputError(f"{recipe}: its tables, or those of a key=value, are nested too deeply") from None
+    if plan.seed >= 2**63:
+        raise InputError(f"{recipe}: seed must be less than 2^63, got {plan.seed}")
     outcome = train_recipe(plan)
     if outcome.leads and outcome.stopped:
         typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)

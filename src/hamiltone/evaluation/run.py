@@ -176,7 +176,11 @@ def _score_all(pairs: Sequence[Pair], system: System, metrics: Sequence[str], wo
         return
     spawn, rules = multiprocessing.get_context("spawn"), registered_rules()
     with ProcessPoolExecutor(min(workers, len(pairs)), spawn, _register, (rules,)) as pool:
-        yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+        try:
+            yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what has begun ends, nothing more begins
+            raise
 
 
 def _register(rules: Sequence[str]) -> None:

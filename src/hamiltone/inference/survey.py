@@ -10,7 +10,8 @@ from hamiltone.inference.bands import QUALITY
 from hamiltone.inference.windows import Read
 
 _BLOCK_FRAMES = 65536
-_LOWEST_RATE = 1000
+_LOWEST_RATE, _HIGHEST_RATE = 1000, 768_000
+_MOST_CHANNELS = 256
 _LOUDEST = 1e30  # float32 ends at 3e38, and spectra are sums
 _SILENCE = 1e-20  # float32 samples can still be divided by a level above this
 # Two unrelated channels of equal level lose 3 dB in their mean, as does one channel beside a silent one; a voice in the
@@ -41,8 +42,10 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
     to keep the stereo image, unless their mean loses more than 2.5 dB against them: then they hold different sounds,
     or opposite phases, and each is enhanced by itself. So is every channel of any other number.
     """
-    if sample_rate < _LOWEST_RATE:
-        raise InputError(f"{name}: expected a sample rate of at least {_LOWEST_RATE} Hz, got {sample_rate}")
+    if not _LOWEST_RATE <= sample_rate <= _HIGHEST_RATE:
+        raise InputError(f"{name}: expected a sample rate from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz, got {sample_rate}")
+    if channels > _MOST_CHANNELS:
+        raise InputError(f"{name}: expected at most {_MOST_CHANNELS} channels, got {channels}")
     resampler = soxr.ResampleStream(sample_rate, model_rate, channels, dtype="float32", quality=QUALITY)
     energy, mean_energy, frames, samples = np.zeros(channels), 0.0, 0, 0
     last = False

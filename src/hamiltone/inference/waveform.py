@@ -1,5 +1,6 @@
 """Enhancement of a waveform in memory."""
 
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,9 +38,9 @@ def enhance(
         returns: the same kind, shape, type and device
     """
     settings = Settings(resolve_model(model), strength, window_seconds)
+    if not isinstance(sample_rate, Real) or sample_rate // 1 != sample_rate:
+        raise InputError(f"expected the sample rate as a number in whole Hz, got {sample_rate!r}")
     rate = int(sample_rate)
-    if rate != sample_rate:
-        raise InputError(f"expected a sample rate in whole Hz, got {sample_rate}")
     frames = _to_frames(waveform)
     survey = survey_recording(
         _ArrayReader(frames).read,

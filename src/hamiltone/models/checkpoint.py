@@ -3,7 +3,8 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,13 +66,20 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Map
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and metadata of a safetensors file."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            yield file
     except FileNotFoundError:
         raise InputError(f"there is no checkpoint {path}") from None
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is not a readable safetensors file: {error}") from None
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is not a readable safetensors file: {reason}") from None
 
 
 def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tuple[Enhancer, Header]:
@@ -95,13 +103,30 @@ def load_classifier(
 def load_any(
     path: str | Path, device: str | torch.device = "cpu"
 ) -> tuple[Enhancer | ImageClassifier | TextClassifier, Header]:
-    """Build whatever model a checkpoint describes and load its weights, in evaluation mode."""
-    tensors, metadata = read_tensors(path)
-    header = _parse_header(path, metadata)
+    """Build whatever model a checkpoint describes and load its weights, in evaluation mode.
+
+    Nothing is allocated before the shapes in the file are known to be those of the model.
+    """
+    with _opened(path) as file:
+        header = _parse_header(path, file.metadata() or {})
+        expected = _blueprint(path, header.config)
+        shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        _check_shapes(path, expected, shapes)
+        tensors = {name: file.get_tensor(name) for name in shapes}
+    _check_values(path, expected, tensors)
     model = build(header.config)
-    _check_tensors(path, model.state_dict(), tensors)
     model.load_state_dict(tensors)
     return model.eval().to(device), header
+
+
+def _blueprint(path: str | Path, config: Config) -> dict[str, Tensor]:
+    """The parameters and buffers of a model, without memory for them."""
+    try:
+        with torch.device("meta"):
+            return build(config).state_dict()
+    except (ValueError, TypeError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} describes a model that cannot be built: {reason}") from None
 
 
 def _parse_header(path: str | Path, metadata: Mapping[str, str]) -> Header:
@@ -112,26 +137,43 @@ def _parse_header(path: str | Path, metadata: Mapping[str, str]) -> Header:
         if content["format"] != FORMAT:
             raise InputError(f"its checkpoint format is {content['format']}, this version reads {FORMAT}")
         config = from_json(content["config"])
+        preset, training = content.get("preset", ""), content.get("training", {})
         classes, words = (tuple(content.get(name, ())) for name in ("classes", "words"))
-        return Header(config, content.get("preset", ""), content.get("training", {}), classes, words)
+        if not isinstance(preset, str) or not isinstance(training, dict):
+            raise TypeError("expected a name as preset and a table as training")
+        if not all(isinstance(name, str) for name in classes + words):
+            raise TypeError("expected names as classes and words")
+        return Header(config, preset, training, classes, words)
     except InputError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{path} has a damaged header: {error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # JSON may hold anything
+        raise InputError(f"{path} has a damaged header: {' '.join(str(error).split())}") from None
 
 
-def _check_tensors(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+def _check_shapes(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, tuple[int, ...]]) -> None:
     """Say in one line how the weights in the file differ from those the model needs."""
     problems = [f"lacks {name}" for name in expected.keys() - found.keys()]
     problems += [f"has an unknown {name}" for name in found.keys() - expected.keys()]
-    for name in expected.keys() & found.keys():
-        tensor, wanted = found[name], expected[name]
-        if tensor.shape != wanted.shape:
-            problems.append(f"has {name} of shape {tuple(tensor.shape)} instead of {tuple(wanted.shape)}")
-        elif tensor.dtype != wanted.dtype:
-            problems.append(f"has {name} in {tensor.dtype} instead of {wanted.dtype}")
+    problems += [
+        f"has {name} of shape {found[name]} instead of {tuple(expected[name].shape)}"
+        for name in expected.keys() & found.keys()
+        if found[name] != expected[name].shape
+    ]
+    _refuse(path, problems)
+
+
+def _check_values(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
+    """The same for types, and for numbers that are none."""
+    problems = []
+    for name, tensor in found.items():
+        if tensor.dtype != expected[name].dtype:
+            problems.append(f"has {name} in {tensor.dtype} instead of {expected[name].dtype}")
         elif not tensor.isfinite().all():
             problems.append(f"has NaN or infinite values in {name}")
+    _refuse(path, problems)
+
+
+def _refuse(path: str | Path, problems: list[str]) -> None:
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise InputError(f"{path} does not fit its model: it {', '.join(sorted(problems)[:3])}{more}")

@@ -3,13 +3,48 @@
 `attention` is the name of a score rule (see `hamiltone.nn.rules`), or `qtn` or `none` where a family has them.
 """
 
+import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from hamiltone.errors import InputError
 from hamiltone.nn.rules import RULES, unknown_rule
 
 Block = Literal["transformer", "conformer", "none"]
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "bands": (0, 4096),
+    "blocks": (1, 64),
+    "channels": (1, 1024),
+    "classes": (1, 100_000),
+    "decay": (0, 1),
+    "decoder_dilations": (1, 256),
+    "dilations": (1, 256),
+    "dim": (1, 4096),
+    "dropout": (0, 0.99),
+    "embedding_dropout": (0, 0.99),
+    "encoder_dilations": (1, 256),
+    "exponent": (0.01, 1),
+    "feed_forward": (1, 16_384),
+    "heads": (1, 256),
+    "hop": (1, 8192),
+    "kernel_size": (1, 255),
+    "layers": (1, 64),
+    "limit": (1, 65_536),
+    "mask_limit": (0.01, 100),
+    "mean": (-100, 100),
+    "memory": (1, 4096),
+    "n_fft": (16, 16_384),
+    "residuals": (0, 64),
+    "rows": (1, 4096),
+    "sample_rate": (1000, 192_000),
+    "size": (1, 1024),
+    "std": (1e-6, 100),
+    "stride": (1, 256),
+    "vocabulary": (1, 10_000_000),
+}
+"""The least and the most that each number of a configuration may be: beyond what is useful, yet it can be built."""
+_LONGEST = 16  # of the tuples of a configuration
 
 
 @dataclass(frozen=True)
@@ -32,9 +67,12 @@ class EnhancerConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         if self.block not in get_args(Block):
             raise InputError(f"block must be one of {', '.join(get_args(Block))}, got {self.block!r}")
         _check_attention(self.attention, "qtn", "none")
+        if self.block != "none":
+            _check_heads(self.heads, self.channels)
 
 
 @dataclass(frozen=True)
@@ -63,11 +101,15 @@ class CompactConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         _check_attention(self.attention)
-        if len(self.channels) != len(self.dilations):
+        if not self.channels or len(self.channels) != len(self.dilations):
             raise InputError(f"expected a dilation for every stage, got {self.channels} and {self.dilations}")
+        _check_heads(self.heads, self.channels[-1])
         if self.norm not in ("layer", "batch"):
             raise InputError(f"norm must be layer or batch, got {self.norm!r}")
+        if self.bands and not 4 <= self.bands <= self.n_fft // 2 + 1:
+            raise InputError(f"bands must be 0, or from 4 to the {self.n_fft // 2 + 1} bins, got {self.bands}")
         rows = self.bands or self.n_fft // 2 + 1
         if (rows - 1) % 2 ** len(self.channels):
             raise InputError(f"{len(self.channels)} stages cannot halve {rows} bins or bands evenly")
@@ -100,6 +142,7 @@ class RowConfig:
     sample_rate: int = 16_000
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         _check_attention(self.attention)
         _check_heads(self.heads, self.dim)
         if self.n_fft % (2 * self.stride) or (self.kernel_size - self.stride) % 2 or self.kernel_size < self.stride:
@@ -128,6 +171,7 @@ class VisionConfig:
     std: tuple[float, float, float] = (0.267, 0.256, 0.276)
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         _check_attention(self.attention, "qtn")
         if not self.channels or self.size % 2 ** (len(self.channels) - 1):
             raise InputError(f"{len(self.channels)} stages cannot halve images of {self.size} pixels evenly")
@@ -155,6 +199,7 @@ class TextConfig:
     limit: int = 64
 
     def __post_init__(self) -> None:
+        _check_numbers(self)
         _check_attention(self.attention)
         _check_heads(self.heads, self.dim)
 
@@ -163,6 +208,38 @@ def _check_attention(name: str, *others: str) -> None:
     """Accept a rule of the table, a registered one, or one of the `others`; nothing is imported."""
     if name not in RULES and name not in others:
         raise InputError(unknown_rule(name, *others))
+
+
+def _check_numbers(config: "Config") -> None:
+    """Check every field that is a number, or a tuple of them, against its type and `BOUNDS`."""
+    for entry in fields(config):
+        value, kind = getattr(config, entry.name), entry.type
+        if get_origin(kind) is tuple:
+            if not isinstance(value, tuple) or len(value) > _LONGEST:
+                raise InputError(f"{entry.name} must be a list of at most {_LONGEST} numbers, got {_short(value)}")
+            for item in value:
+                _check_number(entry.name, item, get_args(kind)[0])
+        elif kind is bool and not isinstance(value, bool):
+            raise InputError(f"{entry.name} must be true or false, got {_short(value)}")
+        elif kind in (int, float):
+            _check_number(entry.name, value, kind)
+    n_fft, hop = getattr(config, "n_fft", 16), getattr(config, "hop", 4)
+    if n_fft % 2 or not n_fft // 16 <= hop <= n_fft // 2:
+        raise InputError(f"expected an even n_fft and a hop of 1/16 to 1/2 of it, got {n_fft} and {hop}")
+
+
+def _check_number(name: str, value: Any, kind: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
+        raise InputError(f"{name} must be {'a whole number' if kind is int else 'a number'}, got {_short(value)}")
+    low, high = BOUNDS.get(name, (-math.inf, math.inf))
+    if not low <= value <= high:  # as NaN is not
+        raise InputError(f"{name} must lie between {low:g} and {high:g}, got {_short(value)}")
+
+
+def _short(value: Any) -> str:
+    """A value that a message can hold, however long it is."""
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a number of more than 30 digits"
+    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 def _check_heads(heads: int, dim: int) -> None:
@@ -189,10 +266,12 @@ def to_json(config: Config) -> dict[str, Any]:
 
 def from_json(content: dict[str, Any]) -> Config:
     """Undo `to_json`; an InputError says what this version does not know."""
+    if not isinstance(content, dict):
+        raise InputError(f"the configuration must be a table, got {_short(content)}")
     settings = dict(content)
     family = settings.pop("family", None)
-    if family not in _FAMILIES:
-        raise InputError(f"family must be one of {', '.join(_FAMILIES)}, got {family!r}")
+    if not isinstance(family, str) or family not in _FAMILIES:
+        raise InputError(f"family must be one of {', '.join(_FAMILIES)}, got {_short(family)}")
     unknown = settings.keys() - {entry.name for entry in fields(_FAMILIES[family])}
     if unknown:
         raise InputError(f"settings this version does not know: {', '.join(sorted(unknown))}")

@@ -1,0 +1,57 @@
+"""Temporary files that a killed process leaves behind: each is locked while its process lives, so the next can tell."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import BinaryIO
+
+if sys.platform != "win32":  # there, no locks and so no sweeping
+    import fcntl
+
+_LOCK = "lock"
+
+
+def create(path: Path) -> BinaryIO:
+    """Create a file, which must not be there, unbuffered; `sweep` spares it until it is closed."""
+    while True:
+        file = path.open("xb", buffering=0)
+        if sys.platform == "win32":
+            return file
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():
+            return file
+        file.close()  # another process swept it before it was locked
+
+
+def sweep(folder: Path, pattern: str) -> None:
+    """Remove the files in a folder that `create` made for processes that are no more."""
+    with suppress(OSError):
+        for path in list(folder.glob(pattern)):
+            if _is_abandoned(path):
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder(prefix: str) -> Iterator[Path]:
+    """A temporary folder; those of processes that are no more are removed first."""
+    with suppress(OSError):
+        for lock in list(Path(gettempdir()).glob(f"{prefix}*/{_LOCK}")):
+            if _is_abandoned(lock):
+                shutil.rmtree(lock.parent, ignore_errors=True)
+    with TemporaryDirectory(prefix=prefix) as folder, create(Path(folder, _LOCK)):
+        yield Path(folder)
+
+
+def _is_abandoned(path: Path) -> bool:
+    if sys.platform == "win32":
+        return False
+    try:
+        with path.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    except OSError:
+        return False
