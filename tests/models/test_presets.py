@@ -17,6 +17,7 @@ BANDS = {
     "qtn": (625_000, 635_000),
     "real-conformer": (3_185_000, 3_195_000),
     "compact": (50_000, 85_000),
+    "live": (30_000, 100_000),
 }
 
 
@@ -35,16 +36,17 @@ def test_costs_are_near_the_known_figures(rows):
     assert 65e9 < rows["qconformer"]["macs_per_second"] < 76e9
     assert 32e9 < rows["qconformer-dns"]["macs_per_second"] < 38e9
     assert rows["compact"]["macs_per_second"] < 1.4e9
+    assert rows["live"]["macs_per_second"] < 0.27e9
 
 
 def test_the_two_score_rules_have_the_same_parameters():
-    for name in ("qtransformer", "qconformer", "compact"):
+    for name in ("qtransformer", "qconformer", "compact", "live"):
         shared, hamilton = (build(preset(name, rule)).state_dict() for rule in ("shared", "hamilton"))
         assert {k: v.shape for k, v in shared.items()} == {k: v.shape for k, v in hamilton.items()}
 
 
 @pytest.mark.parametrize(
-    "name", ["qtransformer-dns", "qconformer", "qdensenet-dns", "qtn", "real-conformer-dns", "compact"]
+    "name", ["qtransformer-dns", "qconformer", "qdensenet-dns", "qtn", "real-conformer-dns", "compact", "live"]
 )
 def test_any_length_works_and_is_kept_and_folding_changes_nothing(name):
     config = preset(name)
