@@ -9,8 +9,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
+from hamiltone.analysis.rules import SCALES, score_rule
 from hamiltone.analysis.statistics import Spread, spread
-from hamiltone.nn import HamiltonAttention, QAttention, SharedScoreAttention
+from hamiltone.nn import QAttention
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -34,16 +35,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class NormStudy:
-    """‖dL/dS‖ of the shared score and of the four Hamilton scores, over trials with new weights and input."""
+    """‖dL/dS‖ of the shared score and of the four Hamilton scores, over trials with new weights and input.
+
+    The latter by the name of their scale, one of `hamiltone.analysis.rules.SCALES`; `ratio` is the shared norm over the
+    sum of the four, trial by trial: about one if the gradients add up without cancelling.
+    """
 
     setting: Setting
     shared: Spread
-    hamilton: tuple[Spread, Spread, Spread, Spread]
-
-    @property
-    def ratio_to_sum(self) -> float:
-        """The shared norm over the sum of the four: about one if the gradients add up without cancelling."""
-        return self.shared.mean / sum(one.mean for one in self.hamilton)
+    hamilton: dict[str, tuple[Spread, ...]]
+    ratio: dict[str, Spread]
 
 
 @dataclass(frozen=True)
@@ -91,20 +92,28 @@ def gradient_norms(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
 
 
 def study_norms(setting: Setting) -> NormStudy:
-    """Both attentions with the same fresh weights on the same random input, trial after trial (Table 7)."""
-    rows = []
+    """All attentions with the same fresh weights on the same random input, trial after trial (Table 7)."""
+    shared: list[float] = []
+    hamilton: dict[str, list[list[float]]] = {scale: [] for scale in SCALES}
     for generator in _trials(setting):
-        hamilton = _fresh(setting)
-        shared = SharedScoreAttention(setting.dim, setting.heads)
-        shared.load_state_dict(hamilton.state_dict())
+        attention = _fresh(setting, "shared")
         x = torch.randn(setting.shape, generator=generator)
-        rows.append([*gradient_norms(shared, x).tolist(), *gradient_norms(hamilton, x).tolist()])
-    single, *components = (spread(column) for column in zip(*rows, strict=True))
-    first, second, third, fourth = components
-    return NormStudy(setting, single, (first, second, third, fourth))
+        shared += gradient_norms(attention, x).tolist()
+        for scale, rows in hamilton.items():
+            attention.rule = score_rule(scale)
+            rows.append(gradient_norms(attention, x).tolist())
+    return NormStudy(
+        setting,
+        spread(shared),
+        {scale: tuple(spread(column) for column in zip(*rows, strict=True)) for scale, rows in hamilton.items()},
+        {
+            scale: spread([one / sum(row) for one, row in zip(shared, rows, strict=True)])
+            for scale, rows in hamilton.items()
+        },
+    )
 
 
-def correlation_at_start(setting: Setting, *, same_weights: bool = False) -> Correlation:
+def correlation_at_start(setting: Setting, *, same_weights: bool = False, scale: str = "hamilton") -> Correlation:
     """The four norms of Hamilton attention over random inputs, with new weights in each trial, or the same (Table 8a).
 
     After training the weights are the same in each trial, so `same_weights` is the fair thing to compare with.
@@ -112,13 +121,16 @@ def correlation_at_start(setting: Setting, *, same_weights: bool = False) -> Cor
     generators, attention = _trials(setting), None
     rows = []
     for generator in generators:
-        attention = attention if same_weights and attention is not None else _fresh(setting)
+        attention = attention if same_weights and attention is not None else _fresh(setting, scale)
         rows.append(gradient_norms(attention, torch.randn(setting.shape, generator=generator)).tolist())
     return correlation(rows)
 
 
 def correlation_after(model: nn.Module, setting: Setting) -> dict[str, Correlation]:
-    """The four norms of each Hamilton attention of a trained model over random inputs (Table 8b), by layer."""
+    """The four norms of each Hamilton attention of a model over random inputs (Table 8b), by layer.
+
+    The scale is that of the model's own rule: another one would be another model.
+    """
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -146,8 +158,8 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _fresh(setting: Setting) -> HamiltonAttention:
-    return HamiltonAttention(setting.dim, setting.heads)
+def _fresh(setting: Setting, rule: str) -> QAttention:
+    return QAttention(setting.dim, setting.heads, score_rule(rule))
 
 
 def _trials(setting: Setting) -> Iterator[torch.Generator]:

@@ -1,7 +1,8 @@
 """The head split of the released code: heads cut from the flat axis [r | i | j | k], for the ablation.
 
 With four heads each head is one component: it scores and mixes that component alone, no head sees a whole quaternion,
-and the four maps are not shared. What the paper reports for shared scores was computed so.
+and the four maps are not shared. That is what the public code computes; whether the paper's numbers come from it we
+do not know.
 """
 
 import math

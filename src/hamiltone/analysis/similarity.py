@@ -1,7 +1,8 @@
 """How alike are attention outputs: of two models, and of both formulas on one input? (Figures 3 and 4, Table 5)"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.rules import SCALES, score_rule
 from hamiltone.analysis.statistics import Spread, pearson, spread
-from hamiltone.nn import HamiltonScore, ScoreRule, SharedScore
+from hamiltone.nn import ScoreRule
 
 LEVELS = 1000
 """Quantiles that the quantile correlation compares."""
@@ -22,8 +24,9 @@ class Similarity:
 
     `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values; `wasserstein_scaled` is
     the distance in deviations of the first model's values. `correlation` pairs the outputs of the models, value by
-    value; `formulas` those of shared and Hamilton scores on what was captured in the first and in the second model.
-    `uniform` is a control: the shared formula there against a plain mean of the values, which has no scores at all.
+    value; `formulas` those of shared and Hamilton scores, by the name of the latter's scale, on what was captured in
+    the first and in the second model. `uniform` is a control: the shared formula there against a plain mean of the
+    values, which has no scores at all. `beyond` is how far a formula's correlation exceeds it, utterance by utterance.
     """
 
     ks: Spread
@@ -31,8 +34,9 @@ class Similarity:
     wasserstein_scaled: Spread
     quantile_correlation: Spread
     correlation: Spread
-    formulas: tuple[Spread, Spread]
+    formulas: dict[str, tuple[Spread, Spread]]
     uniform: tuple[Spread, Spread]
+    beyond: dict[str, tuple[Spread, Spread]]
 
 
 def ks_statistic(a: ArrayLike, b: ArrayLike) -> float:
@@ -69,13 +73,15 @@ def quantile_correlation(a: ArrayLike, b: ArrayLike, levels: int = LEVELS) -> fl
     return pearson(quantiles(a, levels), quantiles(b, levels))
 
 
-def both_formulas(recording: Recording) -> tuple[Tensor, Tensor]:
+def both_formulas(recording: Recording, scale: str = "hamilton") -> tuple[Tensor, Tensor]:
     """The outputs of the shared and of the Hamilton formula on the same queries, keys and values.
+
+    `scale` is one of `hamiltone.analysis.rules.SCALES`.
 
     Shape:
         returns: ``(B, H, N, 4, D)`` each
     """
-    return _outputs(recording, SharedScore()), _outputs(recording, HamiltonScore())
+    return _outputs(recording, score_rule("shared")), _outputs(recording, score_rule(scale))
 
 
 def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
@@ -92,9 +98,11 @@ def all_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
     return _row(recording.outputs for recording in layers.values())
 
 
-def formula_outputs(layers: Mapping[str, Recording]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def formula_outputs(
+    layers: Mapping[str, Recording], scale: str = "hamilton"
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """`both_formulas` of all layers, in one row each."""
-    pairs = [both_formulas(recording) for recording in layers.values()]
+    pairs = [both_formulas(recording, scale) for recording in layers.values()]
     return _row(shared for shared, _ in pairs), _row(hamilton for _, hamilton in pairs)
 
 
@@ -105,23 +113,32 @@ def study_similarity(first: nn.Module, second: nn.Module, inputs: Iterable[Tenso
     Shape:
         inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer
     """
-    rows: list[tuple[float, ...]] = []
+    between: list[tuple[float, ...]] = []
+    captured: list[tuple[dict[str, float], dict[str, float]]] = []
     for x in inputs:
         ours, theirs = record(first, x), record(second, x)
         a, b = all_outputs(ours), all_outputs(theirs)
         distance = wasserstein(a, b)
         scaled = distance / float(a.std(dtype=np.float64))
-        between = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
-        rows.append((*between, *_formula_correlations(ours), *_formula_correlations(theirs)))
-    ks, distances, scaled_distances, shapes, pairs, *rest = (spread(column) for column in zip(*rows, strict=True))
-    formulas, uniform = (rest[0], rest[2]), (rest[1], rest[3])
-    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform)
+        between.append((ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b)))
+        captured.append((_formula_correlations(ours), _formula_correlations(theirs)))
+
+    def each(value: Callable[[dict[str, float]], float]) -> tuple[Spread, Spread]:
+        ours, theirs = (spread([value(pair[which]) for pair in captured]) for which in (0, 1))
+        return ours, theirs
+
+    ks, distances, scaled_distances, shapes, pairs = (spread(column) for column in zip(*between, strict=True))
+    formulas = {scale: each(itemgetter(scale)) for scale in SCALES}
+    beyond = {scale: each(lambda found, scale=scale: found[scale] - found["uniform"]) for scale in SCALES}  # type: ignore[misc]
+    uniform = each(itemgetter("uniform"))
+    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform, beyond)
 
 
-def _formula_correlations(layers: Mapping[str, Recording]) -> tuple[float, float]:
-    """The shared formula with the Hamilton one, and with a plain mean of the values."""
-    shared, hamilton = formula_outputs(layers)
-    return pearson(shared, hamilton), pearson(shared, uniform_outputs(layers))
+def _formula_correlations(layers: Mapping[str, Recording]) -> dict[str, float]:
+    """The shared formula with the Hamilton one at each scale, and with a plain mean of the values."""
+    found = {scale: pearson(*formula_outputs(layers, scale)) for scale in SCALES}
+    shared = _row(_outputs(recording, score_rule("shared")) for recording in layers.values())
+    return found | {"uniform": pearson(shared, uniform_outputs(layers))}
 
 
 def _row(tensors: Iterable[Tensor]) -> NDArray[np.float32]:

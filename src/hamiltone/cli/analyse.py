@@ -85,8 +85,11 @@ def similarity(
         ("Wasserstein distance in deviations", found.wasserstein_scaled),
         ("quantile correlation", found.quantile_correlation),
         ("correlation, value by value", found.correlation),
-        ("both formulas, first model", found.formulas[0]),
-        ("both formulas, second model", found.formulas[1]),
+        *(
+            (f"shared and {scale} formula, {which} model", one)
+            for scale, both in found.formulas.items()
+            for which, one in zip(("first", "second"), both, strict=True)
+        ),
         ("shared formula and plain mean, first model", found.uniform[0]),
         ("shared formula and plain mean, second model", found.uniform[1]),
     ]
@@ -127,8 +130,10 @@ def gradients(
         content = {"norms": asdict(norms), "correlations": {name: asdict(one) for name, one in matrices.items()}}
         typer.echo(json.dumps(content, indent=2))
         return
-    rows = [("shared", norms.shared), *((f"Hamilton {a}", one) for a, one in enumerate(norms.hamilton))]
-    _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {norms.ratio_to_sum:.2f}")
+    rows = [("shared", norms.shared)]
+    rows += [(f"{scale} {a}", one) for scale, four in norms.hamilton.items() for a, one in enumerate(four)]
+    ratios = ", ".join(f"{scale} {ratio.mean:.2f}" for scale, ratio in norms.ratio.items())
+    _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {ratios}")
     for name, one in matrices.items():
         cells = [[f"{r:.2f} ± {e:.2f}" for r, e in zip(*pair, strict=True)] for pair in zip(one.matrix, one.errors)]  # noqa: B905
         _print(f"{name}: mean {one.off_diagonal:.2f}", ("", *"0123"), [[str(a), *line] for a, line in enumerate(cells)])

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 def evaluate(
     noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files, 16 kHz.")] = None,
-    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
+    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names, if there are.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Model to judge; default: bundled.")] = None,
     enhanced: Annotated[Path | None, typer.Option(help="Judge these files of the same names instead.")] = None,
     unprocessed: Annotated[bool, typer.Option("--unprocessed", help="Judge the noisy files themselves.")] = False,
     metrics: Annotated[str | None, typer.Option(help="Comma-separated; default: all with a reference.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Judge only so much of each file.", min=0.1)] = None,
     workers: Annotated[int | None, typer.Option(help="Files judged at a time; default: one per core.")] = None,
     out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write a report; a CSV beside it.")] = None,
     compare: Annotated[
@@ -34,9 +35,12 @@ def evaluate(
     """Judge a model, or any system's files, by PESQ, CSIG, CBAK, COVL, STOI, SI-SDR, segmental SNR and DNSMOS.
 
     The output is never aligned with the reference in sign, level or time. A file on which a metric fails is left out of
-    its mean, and the reason is listed. Means come with 95 % bootstrap intervals.
+    its mean, and the reason is listed. Means come with 95 % bootstrap intervals. Without --clean the judge is DNSMOS
+    alone (signal, background and overall by P.835, overall by P.808), which hears no reference.
 
     Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav --json ours.json
+
+    Example: hamiltone evaluate --noisy DNS/dev_testset --seconds 10
 
     Example: hamiltone evaluate --compare ours.json theirs.json
     """
@@ -49,13 +53,19 @@ def evaluate(
             out.write_text(json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1))
         _print_differences(str(compare[0]), str(compare[1]), differences)
         return
-    if noisy is None or clean is None:
-        raise InputError("give --noisy and --clean folders, or --compare with two reports")
-    names = tuple(metrics.split(",")) if metrics else evaluation.DEFAULT_METRICS
+    if noisy is None:
+        raise InputError("give a --noisy folder and, if there is one, a --clean folder, or --compare with two reports")
+    names = tuple(metrics.split(",")) if metrics else evaluation.default_metrics(clean)
     system = _system(model, enhanced, unprocessed)
     with progress_bar("files") as progress:
         files = evaluation.evaluate(
-            noisy, clean, system, metrics=names, workers=workers or os.cpu_count() or 1, progress=progress
+            noisy,
+            clean,
+            system,
+            metrics=names,
+            seconds=seconds,
+            workers=workers or os.cpu_count() or 1,
+            progress=progress,
         )
     report = evaluation.Report(str(system), names, tuple(files))
     if out:
