@@ -22,7 +22,7 @@ SMALLER = {
     "batches.workers": 0,
     "data.segment": 4000,
     "data.length": 4,
-    "data.held_out": 0.4,
+    "data.held_out": 0.5,
     "data.held_out_segment": 6000,
     "data.held_out_length": 1,
     "model.channels": 4,

@@ -18,11 +18,10 @@ COMMANDS = [command for command in COMMANDS if command.split()[1:2] != [] and le
 def parse(words: list[str]):
     """The parsed options of a command line; what is missing or unknown is an error."""
     command = typer.main.get_command(app)
-    context = command.make_context("hamiltone", words, resilient_parsing=False)
     while hasattr(command, "commands"):
-        name, command, rest = command.resolve_command(context, [*context.protected_args, *context.args])
-        context = command.make_context(name, rest, parent=context)
-    return context
+        name, *words = words
+        command = command.commands[name]
+    return command.make_context(command.name, list(words), resilient_parsing=False)
 
 
 def test_the_page_prints_commands_of_every_kind():

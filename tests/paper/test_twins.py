@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,8 @@ class Kept(Trained):
         job = Job(variant, seed, TOY, folder / f"{variant.name}-{seed}", folder)
         job.folder.mkdir()
         self.job, self.seed = job, seed
-        self.model, self.header = load_checkpoint(bundled()["toy"])
+        self.model, header = load_checkpoint(bundled()["toy"])
+        self.header = replace(header, config=replace(header.config, heads=1))
         variant.apply(self.model, 1)
         files = [
             FileScores(f"{n}", 1.0, 1.0, dict.fromkeys(METRICS, n + seed + 0.5 * (variant.name == "shared")))

@@ -27,11 +27,10 @@ class Stage:
     depth: int
 
 
-@torch.no_grad()
 def trace_stages(model: nn.Module, x: Tensor, depth: int = 2) -> list[Stage]:
     """Run a model and note its parts down to a depth of names, in the order in which they finish.
 
-    A part that runs several times, such as on tiles, is noted once, with its last shape.
+    What stands inside an ``nn.Sequential`` is not told apart. Gradients are on, so that nothing is cut into tiles.
     """
     stages: dict[str, Stage] = {}
 
@@ -46,10 +45,16 @@ def trace_stages(model: nn.Module, x: Tensor, depth: int = 2) -> list[Stage]:
 
         return hook
 
-    named = [(name, module) for name, module in model.named_modules() if name and name.count(".") < depth]
+    chains = tuple(f"{name}." for name, module in model.named_modules() if isinstance(module, nn.Sequential))
+    named = [
+        (name, module)
+        for name, module in model.named_modules()
+        if name and name.count(".") < depth and not name.startswith(chains)
+    ]
     hooks = [module.register_forward_hook(note(name)) for name, module in named]
     try:
-        model(x)
+        with torch.enable_grad():
+            model(x)
     finally:
         for handle in hooks:
             handle.remove()
@@ -80,7 +85,7 @@ def two_attentions(shared: Tensor, hamilton: Tensor, path: Path) -> None:
                 inset.imshow(maps[row].numpy(), cmap="gray_r", aspect="auto", origin="lower")
                 inset.set_xticks([])
                 inset.set_yticks([])
-                inset.set_ylabel("all" if len(maps) == 1 else NAMES[row], fontsize=8)
+                inset.set_title("one map" if len(maps) == 1 else f"map {NAMES[row]}", fontsize=8, pad=2)
             _arrow(axis, (5.0, level + 0.7), (6.2, height + 0.7))
             _box(axis, 6.2, height + 0.2, 1.4, 1.0, f"V {NAMES[row]}")
             _arrow(axis, (7.6, height + 0.7), (8.4, height + 0.7))
@@ -96,11 +101,11 @@ def architecture(stages: Sequence[Stage], path: Path) -> None:
     axis.set_xlim(0, 10)
     axis.set_ylim(-len(stages), 0.4)
     for row, stage in enumerate(stages):
-        left = 0.2 + 0.5 * (max(one.depth for one in stages) - stage.depth)
-        _box(axis, left, -row - 0.38, 4.6, 0.76, f"{stage.name}  ({stage.kind})")
-        axis.text(6.0, -row, " × ".join(map(str, stage.shape)), va="center", fontsize=8, family="monospace")
+        left = 0.1 + 0.4 * stage.depth
+        _box(axis, left, -row - 0.36, 4.5, 0.72, f"{stage.name}  ({stage.kind})")
+        axis.text(6.3, -row, " × ".join(map(str, stage.shape)), va="center", fontsize=8, family="monospace")
         axis.text(9.9, -row, f"{stage.parameters:,}", va="center", ha="right", fontsize=8, family="monospace")
-    axis.text(6.0, 0.5, "shape of its output", fontsize=8, style="italic")
+    axis.text(6.3, 0.5, "shape of its output", fontsize=8, style="italic")
     axis.text(9.9, 0.5, "parameters", fontsize=8, ha="right", style="italic")
     save_figure(figure, path)
 
