@@ -3,7 +3,8 @@
 - `measure` runs and counts. Its functions return the dataclasses of `results`; what they were made with is read from
   the headers of checkpoints and from the command that was given.
 - `store` keeps results as JSON and reads them back as the same types.
-- `judge` holds the paper's claims (`claims`) against results: supported, contradicted, undecided or not tested.
+- `judge` holds the paper's claims (`claims`, by their `criteria`) against results: supported, contradicted, undecided
+  or not tested.
 - `pages` sets results beside what the paper prints, on the terminal and, when asked to, in docs/.
 
 `reference` has the numbers that the paper prints and the margins that we hold claims to; `pair` what is looked at.

@@ -4,6 +4,7 @@ from statistics import fmean
 
 from hamiltone.analysis.gradients import Correlation
 from hamiltone.analysis.statistics import Spread, student
+from hamiltone.paper.pages.gradient_views import mean_of_layers
 from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get
 from hamiltone.paper.reference import Printed, reference
@@ -71,7 +72,7 @@ def table14(evidence: Evidence) -> Section:
     rows = []
     for group, layers in (("before", before), ("after", after)):
         for pair, number in reference()["table14"][group].items():
-            rows.append(row(group, pair.replace("_", " "), number, _mean(layers, pair)))
+            rows.append(row(group, pair.replace("_", " "), number, mean_of_layers(layers, pair)))
     note = ""
     if after:
         error = max(max(max(line) for line in one.errors) for one in after)
@@ -80,15 +81,6 @@ def table14(evidence: Evidence) -> Section:
             f"error of one correlation up to {error:.2f}."
         )
     return Section(tuple(rows), f"From `hamiltone analyse gradients`.{note}")
-
-
-def _mean(layers: list[Correlation], pair: str) -> float | None:
-    if not layers:
-        return None
-    if pair == "off_diagonal":
-        return fmean(one.off_diagonal for one in layers)
-    first, second = map(int, pair.split("-"))
-    return fmean(one.matrix[first][second] for one in layers)
 
 
 def table15(evidence: Evidence) -> Section:

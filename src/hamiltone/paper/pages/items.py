@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hamiltone.errors import InputError
-from hamiltone.paper.pages import analysis_views, classifier_views, cost_views, speech_views, twin_views
+from hamiltone.paper.pages import (
+    agreement_views,
+    classifier_views,
+    cost_views,
+    figure_views,
+    gradient_views,
+    speech_views,
+    twin_views,
+)
 from hamiltone.paper.pages.section import Section
 from hamiltone.paper.results import TYPES
 from hamiltone.paper.store import Evidence
@@ -51,17 +59,17 @@ ITEMS: dict[str, Item] = {
             "hamiltone reproduce table3",
         ),
     ),
-    "table4": Item("Agreement of components", ("agreement",), analysis_views.table4, _analysis("table4")),
+    "table4": Item("Agreement of components", ("agreement",), agreement_views.table4, _analysis("table4")),
     "table5": Item(
         "Three domains",
         ("outputs", "images", "text", "classifier-speed", "dns"),
         classifier_views.table5,
         _analysis("table5"),
     ),
-    "table6": Item("Setting of the gradient analyses", ("gradients",), analysis_views.table6),
-    "table7": Item("Gradient norms", ("gradients",), analysis_views.table7, ("hamiltone reproduce gradient-settings",)),
+    "table6": Item("Setting of the gradient analyses", ("gradients",), gradient_views.table6),
+    "table7": Item("Gradient norms", ("gradients",), gradient_views.table7, ("hamiltone reproduce gradient-settings",)),
     "table8": Item(
-        "Correlation of gradient norms", ("gradients",), analysis_views.table8, ("hamiltone reproduce table8",)
+        "Correlation of gradient norms", ("gradients",), gradient_views.table8, ("hamiltone reproduce table8",)
     ),
     "table9": Item(
         "MACs and latency of one attention layer",
@@ -69,8 +77,8 @@ ITEMS: dict[str, Item] = {
         cost_views.table9,
         ("hamiltone reproduce table9",),
     ),
-    "table10": Item("Agreement by layer and head", ("agreement",), analysis_views.table10, _analysis("table10")),
-    "table11": Item("Agreement and chance", ("agreement",), analysis_views.table11, _analysis("table11")),
+    "table10": Item("Agreement by layer and head", ("agreement",), agreement_views.table10, _analysis("table10")),
+    "table11": Item("Agreement and chance", ("agreement",), agreement_views.table11, _analysis("table11")),
     "table12": Item("Hyper-parameters", ("cost",), cost_views.table12),
     "table13": Item(
         "CIFAR-100",
@@ -102,23 +110,21 @@ ITEMS: dict[str, Item] = {
             "hamiltone score runs/sst2-shared-42/best.safetensors --data SST-2 --json",
         ),
     ),
-    "figure1": Item("Two attentions", ("figure1",), analysis_views.picture("figure1"), _analysis("figure1")),
-    "figure2": Item(
-        "Attention maps by component", ("figure2",), analysis_views.picture("figure2"), _analysis("figure2")
-    ),
+    "figure1": Item("Two attentions", ("figure1",), figure_views.picture("figure1"), _analysis("figure1")),
+    "figure2": Item("Attention maps by component", ("figure2",), figure_views.picture("figure2"), _analysis("figure2")),
     "figure3": Item(
-        "Distributions of attention outputs", ("outputs", "figure3"), analysis_views.figure3, _analysis("figure3")
+        "Distributions of attention outputs", ("outputs", "figure3"), figure_views.figure3, _analysis("figure3")
     ),
     "figure4": Item(
-        "Correlation of attention outputs", ("outputs", "figure4"), analysis_views.figure4, _analysis("figure4")
+        "Correlation of attention outputs", ("outputs", "figure4"), figure_views.figure4, _analysis("figure4")
     ),
-    "figure5": Item("Spectrograms", ("figure5",), analysis_views.picture("figure5"), _analysis("figure5")),
-    "figure6": Item("Architecture", ("figure6",), analysis_views.picture("figure6"), ("hamiltone reproduce figure6",)),
-    "theorems": Item("Theorems of Appendix C", ("theorems",), analysis_views.theorems),
+    "figure5": Item("Spectrograms", ("figure5",), figure_views.picture("figure5"), _analysis("figure5")),
+    "figure6": Item("Architecture", ("figure6",), figure_views.picture("figure6"), ("hamiltone reproduce figure6",)),
+    "theorems": Item("Theorems of Appendix C", ("theorems",), gradient_views.theorems),
     "gradient-settings": Item(
         "What Table 7 leaves open, swept",
         ("gradient-settings",),
-        analysis_views.gradient_settings,
+        gradient_views.gradient_settings,
         ("hamiltone reproduce gradient-settings",),
     ),
     "ablation": Item(

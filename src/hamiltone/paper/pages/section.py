@@ -11,6 +11,7 @@ from hamiltone.paper.store import Evidence
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 V = TypeVar("V")
+OTHER_MODEL = "The paper's model is its QTransformer; ours is named below."
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,9 @@ def get(evidence: Evidence, name: str, kind: type[R]) -> R | None:
 def of(value: T | None, read: Callable[[T], V]) -> V | None:
     """What `read` finds in a value, or None where there is none."""
     return None if value is None else read(value)
+
+
+def short_layer(layer: str) -> str:
+    """``time_layers.0`` of ``network.bottleneck.time_layers.0.attention``."""
+    parts = layer.split(".")
+    return ".".join(parts[next((n for n, part in enumerate(parts) if part.endswith("_layers")), 0) :][:2])

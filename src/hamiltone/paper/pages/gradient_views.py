@@ -1,96 +1,18 @@
-"""Tables 4, 6 to 8, 10 and 11, the figures, the theorems and the sweep of settings."""
+"""Tables 6 to 8, the sweep of what Table 7 leaves open, and the theorems of Appendix C."""
 
-from collections.abc import Callable
+from collections.abc import Collection
 
-from hamiltone.analysis.agreement import TopAgreement
 from hamiltone.analysis.gradients import Correlation
 from hamiltone.analysis.rules import SCALES
 from hamiltone.analysis.settings import Landing
-from hamiltone.analysis.statistics import Spread
 from hamiltone.paper.pages.rows import Row, row
-from hamiltone.paper.pages.section import Section, get, of
+from hamiltone.paper.pages.section import Section, get, of, short_layer
 from hamiltone.paper.reference import Printed, reference
-from hamiltone.paper.results import Agreements, Gradients, Outputs, Picture, Settings, Theorems
+from hamiltone.paper.results import Gradients, Settings, Theorems
 from hamiltone.paper.store import Evidence
 
 NEAR = 0.05
 """How far a setting may land from Table 7 to be listed."""
-_OTHER = "The paper's model is its QTransformer; ours is named below."
-
-
-def _tops(evidence: Evidence) -> dict[int, TopAgreement]:
-    found = get(evidence, "agreement", Agreements)
-    return {} if found is None else {one.count: one for one in found.tops}
-
-
-def table4(evidence: Evidence) -> Section:
-    """Top-1 agreement by pair of components."""
-    top = _tops(evidence).get(1)
-    rows = []
-    for pair, number in reference()["table4"].items():
-        if pair == "chance":
-            rows.append(row("agreement in %", pair, number, of(top, lambda it: it.chance), scale=100))
-        else:
-            rate = None if top is None else top.overall if pair == "overall" else top.pairs[pair]
-            rows.append(_rate(pair, number, rate))
-    return Section(tuple(rows), _OTHER)
-
-
-def _rate(quantity: str, printed: Printed | None, rate: Spread | None, note: str = "") -> Row:
-    deviation = "" if rate is None else f"deviation {100 * rate.deviation:.2f}"
-    return row("agreement in %", quantity, printed, rate, scale=100, note=note or deviation)
-
-
-def table10(evidence: Evidence) -> Section:
-    """Top-1 agreement by axis; heads have numbers, not identities, so that ours stand beside nobody's."""
-    top = _tops(evidence).get(1)
-    rows = []
-    for name, number in reference()["table10"].items():
-        if top is not None and name == "overall":
-            rows.append(_rate(name, number, top.overall))
-        elif top is not None and name.endswith("_layers"):
-            rates = [head.rate.mean for head in top.heads if f".{name}." in head.layer]
-            ours = sum(rates) / len(rates) if rates else None
-            rows.append(row("agreement in %", name, number, ours, scale=100, note=f"mean of {len(rates)} heads"))
-        else:
-            rows.append(row("agreement in %", name, number, note="a head of their model"))
-    for head in top.heads if top else ():
-        rows.append(_rate(f"ours: {_short(head.layer)}, head {head.head}", None, head.rate))
-    return Section(tuple(rows), f"{_OTHER} Heads of different models are not the same head: none is subtracted.")
-
-
-def _short(layer: str) -> str:
-    """``time_layers.0`` of ``network.bottleneck.time_layers.0.attention``."""
-    parts = layer.split(".")
-    return ".".join(parts[next((n for n, part in enumerate(parts) if part.endswith("_layers")), 0) :][:2])
-
-
-def table11(evidence: Evidence) -> Section:
-    """Top-1 and top-5 agreement against both chance levels, and what the maps look like."""
-    tops, found = _tops(evidence), get(evidence, "agreement", Agreements)
-    maps = of(found, lambda it: it.maps)
-    shuffled = {} if maps is None else {one.count: one for one in maps.shuffled}
-    rows = []
-    for count in (1, 5):
-        group, printed, top = f"top-{count}", reference()["table11"][f"top{count}"], tops.get(count)
-        other = shuffled.get(count)
-        rows += [
-            row(group, "agreement in %", printed["observed"], of(top, lambda it: it.overall), scale=100),
-            row(group, "chance K/M in %", printed["chance"], of(top, lambda it: it.chance), scale=100),
-            row(group, "times K/M", printed["ratio"], of(top, lambda it: it.ratio)),
-            row(group, "across utterances in %", None, of(other, lambda it: it.rate), scale=100),
-            row(group, "more than across utterances, points", None, of(other, lambda it: it.excess), scale=100),
-        ]
-    rows += [
-        row("maps", "entropy, of a flat map's", None, of(maps, lambda it: it.entropy), decimals=3),
-        row("maps", "Jensen-Shannon distance of components", None, of(maps, lambda it: it.distance), decimals=3),
-    ]
-    remark = (
-        f"{_OTHER} K/M is the chance of two random choices; *across utterances* sets a component beside another one of "
-        "a different utterance, which keeps the habits of a layer and removes what it hears. Argmax positions of "
-        "nearly flat maps disagree for no reason: hence the entropy, and a distance of whole maps."
-    )
-    return Section(tuple(rows), remark)
 
 
 def table6(evidence: Evidence) -> Section:
@@ -161,14 +83,15 @@ def table8(evidence: Evidence) -> Section:
         ]
     before, after = ({}, {}) if found is None else (found.before, found.after)
     rows += [
-        row("after", pair.replace("_", " "), number, _mean(after, pair)) for pair, number in printed["after"].items()
+        row("after", pair.replace("_", " "), number, mean_of_layers(after.values(), pair))
+        for pair, number in printed["after"].items()
     ]
     for layer, one in after.items():
-        rows.append(row("by layer", f"{_short(layer)}, at its start", None, before[layer].off_diagonal))
-        rows.append(row("by layer", f"{_short(layer)}, trained", None, one.off_diagonal, note=_error(one)))
+        rows.append(row("by layer", f"{short_layer(layer)}, at its start", None, before[layer].off_diagonal))
+        rows.append(row("by layer", f"{short_layer(layer)}, trained", None, one.off_diagonal, note=_error(one)))
     for moved in found.movement if found else ():
-        rows.append(row("W with its start", f"{_short(moved.layer)}, query", None, moved.query_correlation))
-        rows.append(row("W with its start", f"{_short(moved.layer)}, key", None, moved.key_correlation))
+        rows.append(row("W with its start", f"{short_layer(moved.layer)}, query", None, moved.query_correlation))
+        rows.append(row("W with its start", f"{short_layer(moved.layer)}, key", None, moved.key_correlation))
     remark = (
         "*After* is the mean over the layers of one model of one seed, which has no interval. After training only the "
         "input varies from trial to trial; whether the paper drew new weights before is not said. The last rows "
@@ -177,13 +100,14 @@ def table8(evidence: Evidence) -> Section:
     return Section(tuple(rows), remark)
 
 
-def _mean(layers: dict[str, Correlation], pair: str) -> float | None:
+def mean_of_layers(layers: Collection[Correlation], pair: str) -> float | None:
+    """The mean correlation of a pair of components such as ``0-3`` over layers, or of all six: ``off_diagonal``."""
     if not layers:
         return None
     if pair == "off_diagonal":
-        return sum(one.off_diagonal for one in layers.values()) / len(layers)
+        return sum(one.off_diagonal for one in layers) / len(layers)
     first, second = map(int, pair.split("-"))
-    return sum(one.matrix[first][second] for one in layers.values()) / len(layers)
+    return sum(one.matrix[first][second] for one in layers) / len(layers)
 
 
 def _largest(one: Correlation) -> float:
@@ -194,66 +118,6 @@ def _error(one: Correlation | None) -> str:
     return (
         "" if one is None else f"standard error up to {max(max(line) for line in one.errors):.2f}, {one.trials} trials"
     )
-
-
-def picture(name: str) -> Callable[[Evidence], Section]:
-    """A figure without numbers."""
-
-    def view(evidence: Evidence) -> Section:
-        return Section(picture=_file(evidence, name))
-
-    return view
-
-
-def _file(evidence: Evidence, name: str) -> str:
-    found = get(evidence, name, Picture)
-    return "" if found is None else found.file
-
-
-def figure3(evidence: Evidence) -> Section:
-    """Distributions of attention outputs."""
-    printed, outputs = reference()["figure3"], get(evidence, "outputs", Outputs)
-    found = of(outputs, lambda it: it.similarity)
-    rows = (
-        row("outputs", "KS statistic", printed["ks"], of(found, lambda it: it.ks)),
-        row("outputs", "Wasserstein distance", printed["wasserstein"], of(found, lambda it: it.wasserstein)),
-        row("outputs", "the same in deviations", None, of(found, lambda it: it.wasserstein_scaled), decimals=3),
-        row(
-            "outputs",
-            "quantile correlation",
-            printed["quantile_correlation"],
-            of(found, lambda it: it.quantile_correlation),
-        ),
-    )
-    return Section(rows, _OTHER, _file(evidence, "figure3"))
-
-
-def figure4(evidence: Evidence) -> Section:
-    """Correlations of attention outputs, with both scales of the Hamilton score."""
-    printed, outputs = reference()["figure4"], get(evidence, "outputs", Outputs)
-    found = of(outputs, lambda it: it.similarity)
-    rows = [
-        row(
-            "two models",
-            "value by value",
-            printed["independent"],
-            of(found, lambda it: it.correlation),
-            note="of one seed",
-        )
-    ]
-    for which, model in enumerate(("shared", "hamilton")):
-        group = f"q, k, v of the {model} model"
-        for scale in SCALES:
-            both = None if found is None else found.formulas.get(scale)
-            ours = None if both is None else both[which]
-            rows.append(row(group, f"shared and {scale}", printed[f"{model}_model"], ours))
-        plain = None if found is None else found.uniform[which]
-        rows.append(row(group, "shared and a plain mean", None, plain, note="control"))
-    remark = (
-        f"{_OTHER} The twins share seed, initialisation and order of data, so that their correlation says nothing "
-        "about independent training: the ablation does. A plain mean of the values has no scores at all."
-    )
-    return Section(tuple(rows), remark, _file(evidence, "figure4"))
 
 
 def theorems(evidence: Evidence) -> Section:
@@ -281,7 +145,13 @@ def theorems(evidence: Evidence) -> Section:
             row("gradients", "C.3: crossing between components", None, found.gradients.crossing, decimals=1),
         ]
         rows += [
-            row("trained layer", f"{_short(one.layer)}: ‖S(2X)‖/‖S(X)‖", None, one.ratio, note="4 if it were bilinear")
+            row(
+                "trained layer",
+                f"{short_layer(one.layer)}: ‖S(2X)‖/‖S(X)‖",
+                None,
+                one.ratio,
+                note="4 if it were bilinear",
+            )
             for one in found.homogeneity
         ]
     remark = (
