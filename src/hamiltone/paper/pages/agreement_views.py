@@ -72,7 +72,7 @@ def table11(evidence: Evidence) -> Section:
     ]
     remark = (
         f"{OTHER_MODEL} K/M is the chance of two random choices; *across utterances* sets a component beside another "
-        "one of a different utterance, which keeps the habits of a layer and removes what it hears. Argmax positions of "
-        "nearly flat maps disagree for no reason: hence the entropy, and a distance of whole maps."
+        "one of a different utterance, which keeps the habits of a layer and removes what it hears. Argmax positions "
+        "of nearly flat maps disagree for no reason: hence the entropy, and a distance of whole maps."
     )
     return Section(tuple(rows), remark)
