@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check bench tables clean
+.PHONY: demo test check bench tables pages clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -19,11 +19,16 @@ check: .venv/developing
 	$(BIN)/mypy
 
 bench: .venv/installed
-	$(BIN)/python -m hamiltone.benchmark.page
+	$(BIN)/python tools/bench.py
 
 # The paper's tables and figures in full (about an hour); `hamiltone reproduce all --quick` takes minutes.
 tables: .venv/developing
-	$(BIN)/hamiltone reproduce all
+	$(BIN)/hamiltone reproduce all pages
+
+# What is generated of docs/: from the files in results/, without measuring anything.
+pages: .venv/developing
+	$(BIN)/hamiltone reproduce pages
+	$(BIN)/python tools/card.py
 
 clean:
 	rm -rf .venv build dist demo

@@ -12,6 +12,7 @@ import hamiltone
 SOURCE = Path(hamiltone.__file__).parent
 ALLOWED = {
     "errors": set(),
+    "markdown": {"errors"},
     "allocator": set(),
     "leftovers": set(),
     "algebra": set(),
@@ -23,16 +24,18 @@ ALLOWED = {
     "data": {"audio", "errors"},
     "inference": {"audio", "models", "errors"},
     "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
-    "benchmark": {"nn", "models", "inference", "errors"},
+    "benchmark": {"nn", "models", "inference", "errors", "markdown"},
     "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
-    "analysis": {"algebra", "nn", "models", "errors"},
+    "analysis": {"algebra", "nn", "models", "metrics", "errors"},
     "paper": {
+        "algebra",
         "analysis",
         "benchmark",
         "data",
         "errors",
         "evaluation",
         "inference",
+        "markdown",
         "metrics",
         "models",
         "nn",

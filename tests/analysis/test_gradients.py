@@ -70,8 +70,12 @@ def test_the_scale_of_the_rival_decides_how_the_norms_compare():
 def test_the_study_has_a_norm_for_every_score_and_repeats_itself():
     study = study_norms(SMALL)
     assert study == study_norms(SMALL)
-    assert study.shared.groups == 6 and len(study.hamilton) == 4
-    assert study.ratio_to_sum == pytest.approx(study.shared.mean / sum(one.mean for one in study.hamilton))
+    assert study.shared.groups == 6 and all(len(four) == 4 for four in study.hamilton.values())
+    printed, tay = study.ratio["hamilton"], study.ratio["hamilton-tay"]
+    for scale, ratio in study.ratio.items():
+        total = sum(one.mean for one in study.hamilton[scale])
+        assert ratio.mean == pytest.approx(study.shared.mean / total, rel=0.05)
+    assert tay.mean > 2 * printed.mean > 0
 
 
 def test_a_study_leaves_the_random_state_alone():

@@ -67,7 +67,11 @@ def test_a_model_resembles_itself():
     result = study_similarity(model, model, [torch.randn(1, 30, 4, 8) for _ in range(3)])
     assert result.ks.mean == result.wasserstein.mean == 0
     assert result.correlation.mean == pytest.approx(1) and result.quantile_correlation.mean == pytest.approx(1)
-    assert result.formulas[0] == result.formulas[1] and 0 < result.formulas[0].mean < 1
+    for first, second in result.formulas.values():
+        assert first == second and 0 < first.mean < 1
+    first, _ = result.formulas["hamilton-tay"]
+    beyond, _ = result.beyond["hamilton-tay"]
+    assert beyond.mean == pytest.approx(first.mean - result.uniform[0].mean)
     assert result.ks.groups == 3
 
 
@@ -82,4 +86,5 @@ def test_attention_without_scores_is_a_mean_of_the_values():
     for parameter in attention.query.parameters():
         torch.nn.init.zeros_(parameter)
     result = study_similarity(attention, attention, [torch.randn(2, 12, 4, 8)])
-    assert result.uniform[0].mean == pytest.approx(1) and result.formulas[0].mean == pytest.approx(1)
+    assert result.uniform[0].mean == pytest.approx(1)
+    assert all(both[0].mean == pytest.approx(1) for both in result.formulas.values())

@@ -34,7 +34,7 @@ def test_agreement_and_similarity_of_the_bundled_pair_as_json():
 
 def test_gradients_as_json():
     found = run("gradients", "--trials", "3", "--dim", "4", "--heads", "2")
-    assert found["norms"]["setting"]["trials"] == 3 and len(found["norms"]["hamilton"]) == 4
+    assert found["norms"]["setting"]["trials"] == 3 and len(found["norms"]["hamilton"]["hamilton-tay"]) == 4
     assert "before training" in found["correlations"]
 
 

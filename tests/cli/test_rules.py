@@ -105,11 +105,11 @@ def test_it_is_analysed():
     assert 0 < top1["overall"]["mean"] <= 1
     small = ["--trials", "3", "--dim", "2", "--heads", "2", "--length", "8"]
     found = json.loads(run("--rule", RULE, "analyse", "gradients", *model, *small, "--json"))
-    assert found["norms"]["setting"]["attention"] == RULE
+    assert found["norms"]["setting"]["rivals"][0] == RULE and RULE in found["norms"]["ratio"]
     assert [name for name in found["correlations"] if name.startswith("after")]
-    pair = ["--first", "run/best.safetensors", "--second", "run/best.safetensors", "--formulas", f"shared,{RULE}"]
+    pair = ["--first", "run/best.safetensors", "--second", "run/best.safetensors", "--formulas", RULE]
     found = json.loads(run("--rule", RULE, "analyse", "similarity", *pair, "--utterances", "2", "--json"))
-    assert found["ks"]["mean"] == 0 and 0 < found["formulas"][0]["mean"] < 1
+    assert found["ks"]["mean"] == 0 and 0 < found["formulas"][RULE][0]["mean"] < 1
     names = ["--attention", f"shared,hamilton,{RULE}", "--presets", "compact"]
     cost = json.loads(run("analyse", "cost", *names, "--lengths", "8", "--json"))
     _, hamilton, mine = cost["scores"]
@@ -147,7 +147,7 @@ def test_other_rules_of_the_table_are_named_by_recipes_too(folder):
         (["bench", "attention", "--attention", "telepathy"], "--attention: attention must be one of shared"),
         (["bench", "model", "--attention", "no_such:Rule"], "the rule no_such:Rule cannot be imported"),
         (["analyse", "gradients", "--attention", "shared"], "shared has one for all"),
-        (["analyse", "similarity", "--formulas", "shared"], "--formulas takes two rules"),
+        (["analyse", "similarity", "--formulas", "telepathy"], "--formulas: attention must be one of shared"),
     ],
 )
 def test_what_is_no_rule_is_refused_in_one_line(arguments, message):

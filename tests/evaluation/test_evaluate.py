@@ -168,7 +168,8 @@ def test_comparison_leaves_out_a_metric_without_scores(folders):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give --noisy and --clean folders"),
+        ([], "give a --noisy folder"),
+        (["--noisy", "{0}/noisy", "--metrics", "sisdr,dnsmos_sig"], "sisdr: needs --clean"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/nowhere"], "nowhere"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--metrics", "pesk"], "no metric called pesk"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "exclude each other"),
@@ -184,3 +185,37 @@ def test_mistakes_get_one_line(folders, arguments, message):
 def test_a_folder_of_results_that_is_not_there_is_refused_at_once(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         Folder(tmp_path / "absent")
+
+
+@pytest.fixture
+def rated(monkeypatch):
+    """DNSMOS replaced by the level of what it hears, and a note of how much that was."""
+    heard = []
+
+    def rate(estimate, sample_rate):
+        heard.append(len(estimate))
+        level = float(np.std(estimate))
+        return metrics.DNSMOS(level, level, level, level)
+
+    monkeypatch.setattr(metrics, "dnsmos_ratings", rate)
+    return heard
+
+
+def test_without_a_clean_folder_the_ratings_need_no_reference(folders, rated):
+    files = evaluate(folders / "noisy", None, Folder(folders / "halved"), seconds=0.5)
+    report = Report("x", metrics.WITHOUT_REFERENCE, tuple(files))
+    assert set(rated) == {RATE // 2} and [file.seconds for file in files] == [0.5] * 3
+    assert report.summary()["dnsmos_ovrl"].files == 3 and report.by_snr() == {}
+    assert all(math.isnan(file.snr) for file in files)
+
+
+def test_the_command_takes_a_folder_alone(folders, rated):
+    done = CliRunner().invoke(
+        app, ["evaluate", "--noisy", str(folders / "noisy"), "--unprocessed", "--workers", "1"], catch_exceptions=False
+    )
+    assert done.exit_code == 0 and "dnsmos_p808" in done.stdout and "pesq" not in done.stdout
+
+
+def test_a_metric_with_a_reference_is_not_computed_without_one():
+    with pytest.raises(InputError, match="sisdr: needs a clean reference"):
+        metrics.compute(["sisdr"], np.ones(100), None, RATE)

@@ -1,56 +1,146 @@
+import random
+from dataclasses import replace
+
 import pytest
 
-from hamiltone.paper.claims import CLAIMS, verdicts
-from hamiltone.paper.registry import ITEMS
-from hamiltone.paper.result import Result, Row
+from evidence import MADE, RESULTS, around, changes, stretched, sweep, twins, whole_evidence
+from hamiltone.paper.claims import CLAIMS, judge_claim
+from hamiltone.paper.judge import Verdict
+from hamiltone.paper.results import TYPES
+from hamiltone.paper.store import Stored, read_results
+
+BY_NAME = {claim.name: claim for claim in CLAIMS}
 
 
-def judged(item: str, *rows: Row) -> dict[str, str]:
-    found = verdicts({item: Result(item, "", rows, "reproduced")})
-    return {one.claim.claim: one.held for one in found if one.claim.item == item}
+@pytest.fixture(scope="module")
+def whole():
+    return whole_evidence()
 
 
-def test_every_claim_is_about_a_result():
-    assert {claim.item for claim in CLAIMS} <= ITEMS.keys()
+def verdict(name, evidence):
+    return judge_claim(BY_NAME[name], evidence).verdict
+
+
+def test_every_claim_has_a_name_of_its_own_and_is_about_a_measurement():
+    assert len(BY_NAME) == len(CLAIMS)
+    assert {claim.measurement for claim in CLAIMS} <= TYPES.keys()
 
 
 def test_without_results_nothing_is_tested():
-    assert {one.held for one in verdicts({})} == {"not tested"}
+    assert {judge_claim(claim, {}).verdict for claim in CLAIMS} == {Verdict.NOT_TESTED}
 
 
-@pytest.mark.parametrize(("rate", "held"), [(4.0, "held"), (40.0, "did not hold"), (0.5, "did not hold")])
-def test_agreement_must_lie_between_chance_and_ten_percent(rate, held):
-    rows = (Row("top-1", "agreement in %", ours=rate), Row("top-1", "chance in %", ours=0.6))
-    assert list(judged("table11", *rows).values()) == [held]
+def test_the_stored_results_pass_through_every_verdict():
+    evidence = read_results(RESULTS)
+    found = {claim.name: judge_claim(claim, evidence) for claim in CLAIMS}
+    assert found["score-cost"].verdict is found["macs"].verdict is found["theorems"].verdict is Verdict.SUPPORTED
+    assert found["bilinear"].verdict is Verdict.CONTRADICTED
+    assert found["agreement"].verdict is Verdict.SUPPORTED
+    assert found["bundled-twins"].verdict is Verdict.CONTRADICTED
+    assert dict(found["bundled-twins"].numbers)["csig"].mean == pytest.approx(-0.099, abs=1e-3)
+    assert found["text"].verdict is Verdict.UNDECIDED
+    for claim in CLAIMS:
+        one = found[claim.name]
+        assert (one.verdict is Verdict.NOT_TESTED) == (not one.numbers)
+        if claim.measurement not in evidence:
+            assert one.verdict is Verdict.NOT_TESTED
 
 
-@pytest.mark.parametrize(("speed", "held"), [(1.3, "held"), (0.9, "did not hold")])
-def test_one_slow_length_is_enough_to_fail(speed, held):
-    rows = [Row(f"T = {t}", "speed-up", ours=o) for t, o in ((512, speed), (1024, 2.0))]
-    rows.append(Row("T = 512", "shared MACs", ours=1.0, note="equal in every printed digit"))
-    assert list(judged("table9", *rows).values()) == ["held", held]
+def test_made_results_support_every_claim_that_has_no_stored_one(whole):
+    made = ("layer-speed", "model-speed", "gradient-settings", "ablation", "dns")
+    assert {verdict(c.name, whole) for c in CLAIMS if c.measurement in made} == {Verdict.SUPPORTED}
 
 
-@pytest.mark.parametrize(("interval", "held"), [((-0.1, 0.2), "held"), ((0.1, 0.2), "did not hold")])
-def test_a_difference_must_not_exclude_zero(interval, held):
-    names = ("shared - hamilton", "shared - head-is-component")
-    rows = [Row("difference in dB", name, ours=0.1, low=interval[0], high=interval[1]) for name in names]
-    assert list(judged("ablation", *rows).values()) == [held, held]
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_is_taken_out_leaves_the_verdict_or_makes_it_not_tested(whole, name):
+    claim = BY_NAME[name]
+    before = judge_claim(claim, whole).verdict
+    assert before is not Verdict.NOT_TESTED
+    seen = set()
+    stored = whole[claim.measurement]
+    taken = changes(stored.result)
+    if len(taken) > 400:  # of the sweep some will do
+        taken = random.Random(0).sample(taken, 400)
+    for _, result in taken:
+        seen.add(judge_claim(claim, {**whole, claim.measurement: replace(stored, result=result)}).verdict)
+    assert seen <= {before, Verdict.NOT_TESTED}
+    if name not in ("images", "text", "bilinear"):  # which rest on one number, or on any number of layers
+        assert Verdict.NOT_TESTED in seen
 
 
-def test_a_plain_mean_that_does_as_well_is_told():
-    rows = [Row("correlation", "independently trained models", ours=0.02)]
-    rows += [Row("correlation", f"formulas on {name}", ours=0.8) for name in "ab"]
-    rows += [Row("control", name, ours=value) for name, value in (("a", 0.5), ("b", 0.9))]
-    assert list(judged("figure4", *rows).values()) == ["held", "did not hold", "held"]
+@pytest.mark.parametrize("name", ["images", "text"])
+def test_a_difference_that_is_missing_or_has_no_interval_is_not_tested(whole, name):
+    stored = whole[name]
+    one_seed = replace(stored.result, difference=replace(stored.result.difference, low=float("nan")))
+    for result in (replace(stored.result, difference=None), one_seed):
+        assert verdict(name, {name: replace(stored, result=result)}) is Verdict.NOT_TESTED
 
 
-def test_a_theorem_holds_to_1e_10():
-    rows = [Row("d", "C.1: error", ours=1e-15), Row("d", "rank of the five scores", ours=5.0)]
-    assert list(judged("theorems", *rows).values()) == ["held"]
-    assert list(judged("theorems", Row("d", "C.2: error", ours=1e-9), *rows).values()) == ["did not hold"]
+def test_without_layers_nothing_is_known_about_them(whole):
+    stored = whole["theorems"]
+    empty = replace(stored, result=replace(stored.result, homogeneity=()))
+    assert verdict("bilinear", {"theorems": empty}) is Verdict.NOT_TESTED
 
 
-def test_an_interval_that_allows_both_is_undecided():
-    rows = (Row("top-1", "agreement in %", ours=4.0, low=0.5, high=7.0), Row("top-1", "chance in %", ours=0.6))
-    assert list(judged("table11", *rows).values()) == ["undecided"]
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.parametrize("factor", [2.0, 10.0, 1000.0])
+def test_a_wider_interval_never_decides_anything(whole, name, factor):
+    claim = BY_NAME[name]
+    for half in (0.001, 0.05, 0.5):
+        for mean in (-0.5, 0.0, 0.04, 0.3):
+            evidence = dict(whole)
+            moved = stretched(_shifted(whole[claim.measurement].result, mean, half), 1.0)
+            evidence[claim.measurement] = replace(whole[claim.measurement], result=moved)
+            before = judge_claim(claim, evidence).verdict
+            wide = replace(whole[claim.measurement], result=stretched(moved, factor))
+            after = judge_claim(claim, {**evidence, claim.measurement: wide}).verdict
+            assert after in (before, Verdict.UNDECIDED)
+
+
+def _shifted(value, mean, half):
+    """A result with all means moved and all intervals as wide as one wants."""
+    from dataclasses import fields, is_dataclass
+
+    from hamiltone.analysis.statistics import Spread
+
+    if isinstance(value, Spread):
+        return around(value.mean + mean, half)
+    if isinstance(value, dict):
+        return {key: _shifted(entry, mean, half) for key, entry in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_shifted(entry, mean, half) for entry in value)
+    if is_dataclass(value):
+        return replace(value, **{f.name: _shifted(getattr(value, f.name), mean, half) for f in fields(value)})
+    return value
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1.0, "supported"), (0.2, "contradicted"), (0.5, "undecided")])
+def test_the_sweep_must_agree_with_itself(ratio, expected):
+    evidence = {"gradient-settings": Stored("gradient-settings", MADE, sweep(ratio))}
+    assert verdict("gradient-norms-hamilton", evidence).value == expected
+
+
+def test_one_setting_that_lands_elsewhere_leaves_the_order_undecided():
+    settings = sweep(1.0)
+    first = replace(settings.landings[0], ratio=around(0.1))
+    evidence = {"gradient-settings": Stored("", MADE, replace(settings, landings=(first, *settings.landings[1:])))}
+    assert verdict(f"gradient-norms-{first.choice.scale}", evidence) is Verdict.UNDECIDED
+
+
+def test_weights_that_have_not_moved_cannot_tell_what_training_does():
+    found = twins()
+    runs = tuple(replace(run, query_correlation=0.95) for run in found.variants[1].runs)
+    stuck = replace(found, variants=(found.variants[0], replace(found.variants[1], runs=runs), *found.variants[2:]))
+    assert verdict("coupling", {"ablation": Stored("ablation", MADE, found)}) is Verdict.SUPPORTED
+    assert verdict("coupling", {"ablation": Stored("ablation", MADE, stuck)}) is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"),
+    [(around(0.0, 0.01), "supported"), (around(0.0, 0.4), "undecided"), (around(-0.1, 0.01), "contradicted")],
+)
+def test_as_good_as_needs_an_interval_within_the_margin(difference, expected):
+    found = twins()
+    hamilton = {**found.differences["hamilton"], "pesq": difference}
+    found = replace(found, differences={**found.differences, "hamilton": hamilton})
+    assert verdict("as-good", {"ablation": Stored("ablation", MADE, found)}).value == expected

@@ -9,7 +9,7 @@ from hamiltone.data.pairs import FOLDERS
 from hamiltone.data.synthetic import speech
 from hamiltone.errors import InputError
 from hamiltone.models import bundled, load_checkpoint
-from hamiltone.paper.pair import PAIRS, find_pair, recorded_utterances, synthetic_utterances
+from hamiltone.paper.pair import PAIRS, check_pair, recorded_utterances, synthetic_utterances
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -24,13 +24,13 @@ def test_a_bundled_pair_differs_in_its_scores_alone(pair):
 
 
 def test_the_default_pair_is_the_compact_one():
-    assert find_pair("toy").name == "toy"
-    assert find_pair().name == "compact"
+    assert check_pair("toy") == "toy"
+    assert check_pair() == "compact"
 
 
 def test_a_pair_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="no pair nonsense; the bundled ones are compact, toy"):
-        find_pair("nonsense")
+        check_pair("nonsense")
 
 
 def test_synthetic_speech_is_always_the_same():

@@ -49,6 +49,7 @@ class Hyperparameters:
     preset: str
     encoder_blocks: int
     growth_rate: int
+    kernel: int
     d_model: int
     heads: int
     layers: int
@@ -104,6 +105,7 @@ def hyperparameters(name: str) -> Hyperparameters:
         preset=name,
         encoder_blocks=len(config.encoder_dilations),
         growth_rate=4 * config.channels,
+        kernel=_dense_kernel(config),
         d_model=4 * config.channels,
         heads=config.heads,
         layers=config.layers,
@@ -111,3 +113,13 @@ def hyperparameters(name: str) -> Hyperparameters:
         dropout=config.dropout,
         decoder_blocks=len(config.decoder_dilations),
     )
+
+
+def _dense_kernel(config: EnhancerConfig) -> int:
+    """The side of the dilated convolutions, as the built model has them."""
+    with torch.device("meta"):
+        model = build(config)
+    (kernel,) = {
+        side for name, layer in model.named_modules() if ".gate." in name for side in getattr(layer, "kernel_size", ())
+    }
+    return int(kernel)

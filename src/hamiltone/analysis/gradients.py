@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from hamiltone.analysis.statistics import Spread, spread
-from hamiltone.nn import QAttention, SharedScoreAttention, make_rule
+from hamiltone.nn import QAttention
+from hamiltone.nn.rules import SCALES, make_rule
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -19,7 +20,7 @@ Loss = Callable[[Tensor], Tensor]
 class Setting:
     """Table 6, and what it leaves open: 64 reals are 16 quaternions as in the speech models, with their four heads.
 
-    `attention` is the rule with four maps that is set beside the shared score; its scale decides Table 7.
+    `rivals` are the rules with four maps that are set beside the shared score; their scale decides Table 7.
     """
 
     batch: int = 32
@@ -28,11 +29,12 @@ class Setting:
     heads: int = 4
     trials: int = 100
     seed: int = 0
-    attention: str = "hamilton"
+    rivals: tuple[str, ...] = SCALES
 
     def __post_init__(self) -> None:
-        if make_rule(self.attention).maps != 4:
-            raise ValueError(f"expected a rule with a map for each component, {self.attention} has one for all")
+        for name in self.rivals:
+            if make_rule(name).maps != 4:
+                raise ValueError(f"expected a rule with a map for each component, {name} has one for all")
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -42,16 +44,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class NormStudy:
-    """‖dL/dS‖ of the shared score and of the four of `setting.attention`, over trials with new weights and input."""
+    """‖dL/dS‖ of the shared score and of the four scores of each rival, over trials with new weights and input.
+
+    `ratio` is the shared norm over the sum of the four, trial by trial: about one if the gradients add up without
+    cancelling.
+    """
 
     setting: Setting
     shared: Spread
-    hamilton: tuple[Spread, Spread, Spread, Spread]
-
-    @property
-    def ratio_to_sum(self) -> float:
-        """The shared norm over the sum of the four: about one if the gradients add up without cancelling."""
-        return self.shared.mean / sum(one.mean for one in self.hamilton)
+    hamilton: dict[str, tuple[Spread, ...]]
+    ratio: dict[str, Spread]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,6 @@ def score_gradient(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
         returns: ``(B, H, S, N, N)``, S = 1 or 4
     """
     q, k, v = attention.project(x, x)
-    q, k = attention.place(q, k)
     scores = attention.rule.scores(q, k).detach().requires_grad_()
     maps = scores.softmax(-1)
     heads = (maps.expand(-1, -1, 4, -1, -1) @ v.transpose(2, 3)).transpose(2, 3)  # Eq. 13 and 16 at once
@@ -100,34 +101,45 @@ def gradient_norms(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
 
 
 def study_norms(setting: Setting) -> NormStudy:
-    """Both attentions with the same fresh weights on the same random input, trial after trial (Table 7)."""
-    rows = []
+    """All attentions with the same fresh weights on the same random input, trial after trial (Table 7)."""
+    shared: list[float] = []
+    hamilton: dict[str, list[list[float]]] = {rival: [] for rival in setting.rivals}
     for generator in _trials(setting):
-        hamilton = _fresh(setting)
-        shared = SharedScoreAttention(setting.dim, setting.heads)
-        shared.load_state_dict(hamilton.state_dict())
+        attention = _fresh(setting, "shared")
         x = torch.randn(setting.shape, generator=generator)
-        rows.append([*gradient_norms(shared, x).tolist(), *gradient_norms(hamilton, x).tolist()])
-    single, *components = (spread(column) for column in zip(*rows, strict=True))
-    first, second, third, fourth = components
-    return NormStudy(setting, single, (first, second, third, fourth))
+        shared += gradient_norms(attention, x).tolist()
+        for scale, rows in hamilton.items():
+            attention.rule = make_rule(scale)
+            rows.append(gradient_norms(attention, x).tolist())
+    return NormStudy(
+        setting,
+        spread(shared),
+        {scale: tuple(spread(column) for column in zip(*rows, strict=True)) for scale, rows in hamilton.items()},
+        {
+            scale: spread([one / sum(row) for one, row in zip(shared, rows, strict=True)])
+            for scale, rows in hamilton.items()
+        },
+    )
 
 
-def correlation_at_start(setting: Setting, *, same_weights: bool = False) -> Correlation:
-    """The four norms of Hamilton attention over random inputs, with new weights in each trial, or the same (Table 8a).
+def correlation_at_start(setting: Setting, *, same_weights: bool = False, rival: str = "hamilton") -> Correlation:
+    """The four norms of a rival over random inputs, with new weights in each trial, or the same (Table 8a).
 
     After training the weights are the same in each trial, so `same_weights` is the fair thing to compare with.
     """
     generators, attention = _trials(setting), None
     rows = []
     for generator in generators:
-        attention = attention if same_weights and attention is not None else _fresh(setting)
+        attention = attention if same_weights and attention is not None else _fresh(setting, rival)
         rows.append(gradient_norms(attention, torch.randn(setting.shape, generator=generator)).tolist())
     return correlation(rows)
 
 
 def correlation_after(model: nn.Module, setting: Setting) -> dict[str, Correlation]:
-    """The four norms of each attention with four maps in a trained model over random inputs (Table 8b), by layer."""
+    """The four norms of each Hamilton attention of a model over random inputs (Table 8b), by layer.
+
+    The scale is that of the model's own rule: another one would be another model.
+    """
     layers = {
         name: module
         for name, module in model.named_modules()
@@ -155,8 +167,8 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _fresh(setting: Setting) -> QAttention:
-    return QAttention(setting.dim, setting.heads, make_rule(setting.attention))
+def _fresh(setting: Setting, rule: str) -> QAttention:
+    return QAttention(setting.dim, setting.heads, make_rule(rule))
 
 
 def _trials(setting: Setting) -> Iterator[torch.Generator]:

@@ -1,6 +1,6 @@
 """Figures 2 to 5 with matplotlib, readable in greyscale."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Draw = Callable[[Path], None]
+"""Draws a picture into a file."""
 NAMES = ("real", "i", "j", "k")
 _POINTS = 4000  # in a scatter plot
 
@@ -35,7 +37,7 @@ def attention_maps(shared: Tensor, hamilton: Tensor, path: Path) -> None:
     Shape:
         shared: ``(1, N, M)``, hamilton: ``(4, N, M)``
     """
-    figure, axes = _figure(1, 5, (13, 3.1))
+    figure, axes = make_figure(1, 5, (13, 3.1))
     titles = ["shared: all components", *(f"Hamilton: {name}" for name in NAMES)]
     panels = zip(titles, (shared[0], *hamilton), strict=True)
     for axis, (title, weights) in zip(axes.flat, panels, strict=True):
@@ -45,7 +47,7 @@ def attention_maps(shared: Tensor, hamilton: Tensor, path: Path) -> None:
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("key")
     axes.flat[0].set_ylabel("query")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def output_distributions(shared: NDArray[np.float32], hamilton: NDArray[np.float32], path: Path) -> None:
@@ -54,7 +56,7 @@ def output_distributions(shared: NDArray[np.float32], hamilton: NDArray[np.float
     Shape:
         shared, hamilton: ``(values,)``
     """
-    figure, axes = _figure(1, 3, (11, 3.3))
+    figure, axes = make_figure(1, 3, (11, 3.3))
     low, high = np.quantile(np.concatenate([shared, hamilton]), (0.001, 0.999))
     for axis, values, title in zip(axes.flat, (shared, hamilton), ("shared", "Hamilton"), strict=False):
         axis.hist(values, bins=80, range=(low, high), density=True, color="0.6", edgecolor="0.3", linewidth=0.3)
@@ -68,7 +70,7 @@ def output_distributions(shared: NDArray[np.float32], hamilton: NDArray[np.float
     axes.flat[2].set_title(f"quantiles, r = {pearson(a, b):.3f}", fontsize=10)
     axes.flat[2].set_xlabel("shared")
     axes.flat[2].set_ylabel("Hamilton")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def formula_scatter(panels: Mapping[str, tuple[NDArray[np.float32], NDArray[np.float32]]], path: Path) -> None:
@@ -77,7 +79,7 @@ def formula_scatter(panels: Mapping[str, tuple[NDArray[np.float32], NDArray[np.f
     Shape:
         panels: by title, two arrays ``(values,)``
     """
-    figure, axes = _figure(1, len(panels), (11, 3.7))
+    figure, axes = make_figure(1, len(panels), (3.6 * len(panels), 3.7))
     rng = np.random.default_rng(0)
     for axis, (title, (a, b)) in zip(axes.flat, panels.items(), strict=True):
         chosen = rng.integers(len(a), size=min(_POINTS, len(a)))
@@ -86,7 +88,7 @@ def formula_scatter(panels: Mapping[str, tuple[NDArray[np.float32], NDArray[np.f
         axis.set_title(f"{title}\nr = {pearson(a, b):.2f}", fontsize=10)
         axis.set_xlabel("shared scores")
     axes.flat[0].set_ylabel("Hamilton scores")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def spectrograms(signals: Mapping[str, Tensor], path: Path, sample_rate: int = 16_000, decibels: float = 70.0) -> None:
@@ -95,7 +97,7 @@ def spectrograms(signals: Mapping[str, Tensor], path: Path, sample_rate: int = 1
     Shape:
         signals: by title, ``(L,)`` of one length
     """
-    figure, axes = _figure(1, len(signals), (13, 3.4))
+    figure, axes = make_figure(1, len(signals), (13, 3.4))
     window = torch.hann_window(512)
     spectra = [torch.stft(s, 512, 128, window=window, return_complex=True).abs() for s in signals.values()]
     peak = max(float(spectrum.max()) for spectrum in spectra)
@@ -111,10 +113,10 @@ def spectrograms(signals: Mapping[str, Tensor], path: Path, sample_rate: int = 1
         axis.set_xlabel("s")
     axes.flat[0].set_ylabel("kHz")
     figure.colorbar(image, ax=list(axes.flat), label="dB", pad=0.01)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure(rows: int, columns: int, size: tuple[float, float]) -> "tuple[Figure, Any]":
+def make_figure(rows: int, columns: int, size: tuple[float, float]) -> "tuple[Figure, Any]":
     """A figure with axes ``(rows, columns)``, apart from matplotlib's global state."""
     require_matplotlib()
     from matplotlib.figure import Figure
@@ -128,5 +130,7 @@ def _diagonal(axis: "Axes", a: NDArray[Any], b: NDArray[Any]) -> None:
     axis.plot(ends, ends, color="0.5", linestyle="--", linewidth=1)
 
 
-def _save(figure: "Figure", path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a PNG that is the same for the same figure, and make its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, metadata={"Software": None})

@@ -1,7 +1,8 @@
 """How alike are attention outputs: of two models, and of both formulas on one input? (Figures 3 and 4, Table 5)"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 
 from hamiltone.analysis.capture import Recording, record
 from hamiltone.analysis.statistics import Spread, pearson, spread
-from hamiltone.nn import ScoreRule, make_rule
-from hamiltone.nn.rules import COMPARED
+from hamiltone.nn import ScoreRule
+from hamiltone.nn.rules import SCALES, make_rule
 
 LEVELS = 1000
 """Quantiles that the quantile correlation compares."""
@@ -23,8 +24,9 @@ class Similarity:
 
     `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values; `wasserstein_scaled` is
     the distance in deviations of the first model's values. `correlation` pairs the outputs of the models, value by
-    value; `formulas` those of two rules (shared and Hamilton scores) on what was captured in the first and in the
-    second model. `uniform` is a control: the first rule there against a plain mean of the values, which has no scores.
+    value; `formulas` those of shared and Hamilton scores, by the name of the latter's scale, on what was captured in
+    the first and in the second model. `uniform` is a control: the shared formula there against a plain mean of the
+    values, which has no scores at all. `beyond` is how far a formula's correlation exceeds it, utterance by utterance.
     """
 
     ks: Spread
@@ -32,8 +34,9 @@ class Similarity:
     wasserstein_scaled: Spread
     quantile_correlation: Spread
     correlation: Spread
-    formulas: tuple[Spread, Spread]
+    formulas: dict[str, tuple[Spread, Spread]]
     uniform: tuple[Spread, Spread]
+    beyond: dict[str, tuple[Spread, Spread]]
 
 
 def ks_statistic(a: ArrayLike, b: ArrayLike) -> float:
@@ -70,14 +73,15 @@ def quantile_correlation(a: ArrayLike, b: ArrayLike, levels: int = LEVELS) -> fl
     return pearson(quantiles(a, levels), quantiles(b, levels))
 
 
-def both_formulas(recording: Recording, rules: tuple[str, str] = COMPARED) -> tuple[Tensor, Tensor]:
-    """The outputs of two rules, the shared and the Hamilton formula, on the same queries, keys and values.
+def both_formulas(recording: Recording, rival: str = "hamilton") -> tuple[Tensor, Tensor]:
+    """The outputs of the shared and of another formula on the same queries, keys and values.
+
+    `rival` is the name of the other rule.
 
     Shape:
         returns: ``(B, H, N, 4, D)`` each
     """
-    first, second = (_outputs(recording, make_rule(name)) for name in rules)
-    return first, second
+    return _outputs(recording, make_rule("shared")), _outputs(recording, make_rule(rival))
 
 
 def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
@@ -95,41 +99,50 @@ def all_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
 
 
 def formula_outputs(
-    layers: Mapping[str, Recording], rules: tuple[str, str] = COMPARED
+    layers: Mapping[str, Recording], rival: str = "hamilton"
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """`both_formulas` of all layers, in one row each."""
-    pairs = [both_formulas(recording, rules) for recording in layers.values()]
-    return _row(first for first, _ in pairs), _row(second for _, second in pairs)
+    pairs = [both_formulas(recording, rival) for recording in layers.values()]
+    return _row(shared for shared, _ in pairs), _row(hamilton for _, hamilton in pairs)
 
 
 @torch.no_grad()
 def study_similarity(
-    first: nn.Module, second: nn.Module, inputs: Iterable[Tensor], rules: tuple[str, str] = COMPARED
+    first: nn.Module, second: nn.Module, inputs: Iterable[Tensor], rivals: Sequence[str] = SCALES
 ) -> Similarity:
     """Run two models of one architecture on inputs one by one and compare what their attentions give.
 
-    `rules` are the two formulas to compare on the same queries, keys and values.
+    `rivals` are the rules that are set beside the shared one on what was captured.
 
     Shape:
         inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer
     """
-    rows: list[tuple[float, ...]] = []
+    between: list[tuple[float, ...]] = []
+    captured: list[tuple[dict[str, float], dict[str, float]]] = []
     for x in inputs:
         ours, theirs = record(first, x), record(second, x)
         a, b = all_outputs(ours), all_outputs(theirs)
         distance = wasserstein(a, b)
         scaled = distance / float(a.std(dtype=np.float64))
-        between = (ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b))
-        rows.append((*between, *_formula_correlations(ours, rules), *_formula_correlations(theirs, rules)))
-    ks, distances, scaled_distances, shapes, pairs, *rest = (spread(column) for column in zip(*rows, strict=True))
-    formulas, uniform = (rest[0], rest[2]), (rest[1], rest[3])
-    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform)
+        between.append((ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b)))
+        captured.append((_formula_correlations(ours, rivals), _formula_correlations(theirs, rivals)))
+
+    def each(value: Callable[[dict[str, float]], float]) -> tuple[Spread, Spread]:
+        ours, theirs = (spread([value(pair[which]) for pair in captured]) for which in (0, 1))
+        return ours, theirs
+
+    ks, distances, scaled_distances, shapes, pairs = (spread(column) for column in zip(*between, strict=True))
+    formulas = {rival: each(itemgetter(rival)) for rival in rivals}
+    beyond = {rival: each(lambda found, rival=rival: found[rival] - found["uniform"]) for rival in rivals}  # type: ignore[misc]
+    uniform = each(itemgetter("uniform"))
+    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform, beyond)
 
 
-def _formula_correlations(layers: Mapping[str, Recording], rules: tuple[str, str]) -> tuple[float, float]:
-    """The first formula with the second, and with a plain mean of the values."""
-    first, second = formula_outputs(layers, rules)
-    return pearson(first, second), pearson(first, uniform_outputs(layers))
+def _formula_correlations(layers: Mapping[str, Recording], rivals: Sequence[str]) -> dict[str, float]:
+    """The shared formula with that of each rival, and with a plain mean of the values."""
+    found = {rival: pearson(*formula_outputs(layers, rival)) for rival in rivals}
+    shared = _row(_outputs(recording, make_rule("shared")) for recording in layers.values())
+    return found | {"uniform": pearson(shared, uniform_outputs(layers))}
 
 
 def _row(tensors: Iterable[Tensor]) -> NDArray[np.float32]:

@@ -6,10 +6,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from hamiltone import markdown
 from hamiltone.benchmark.attention import AttentionRow
 from hamiltone.benchmark.classifier import ClassifierRow
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.benchmark.model import ModelRow
+from hamiltone.benchmark.model import FolderRow, ModelRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
 LEFT = ("method", "preset", "model", "attention", "path", "what")
@@ -38,9 +39,7 @@ def print_table(columns: Columns, rows: Sequence[Any], section: Callable[[Any], 
 
 def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
     """The same as a Markdown table."""
-    lines = ["| " + " | ".join(name for name, _ in columns) + " |", "|" + "---|" * len(columns)]
-    lines += ["| " + " | ".join(cell(row) for _, cell in columns) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return markdown.table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
 
 
 def attention_table(rows: Sequence[AttentionRow]) -> None:
@@ -63,6 +62,21 @@ MODEL: Columns = (
 def model_table(rows: Sequence[ModelRow]) -> None:
     """Print the rows of ``bench model``."""
     print_table(MODEL, rows, section=lambda row: row.seconds)
+
+
+FOLDER: Columns = (
+    ("preset", lambda row: row.preset),
+    ("attention", lambda row: row.attention),
+    ("path", lambda row: row.path),
+    ("files", lambda row: str(row.files)),
+    ("audio", lambda row: f"{row.seconds:,.0f} s"),
+    ("RTF", lambda row: f"{row.rtf:.3f}"),
+)
+
+
+def folder_table(rows: Sequence[FolderRow]) -> None:
+    """Print the rows of ``bench folder``."""
+    print_table(FOLDER, rows, section=lambda row: row.attention)
 
 
 CLASSIFIER: Columns = (

@@ -59,29 +59,29 @@ def similarity(
     second: ModelFile = None,
     data: Data = None,
     utterances: Utterances = 16,
-    formulas: Annotated[str, typer.Option(help="Two score rules to compare on the same q, k, v.")] = "shared,hamilton",
+    formulas: Annotated[
+        str, typer.Option(help="Score rules to set beside the shared one on the same q, k, v.")
+    ] = "hamilton,hamilton-tay",
     as_json: Json = False,
 ) -> None:
-    """How alike the attention outputs of two models are, and of two formulas on the same q, k, v (Figures 3 and 4).
+    """How alike the attention outputs of two models are, and of formulas on the same q, k, v (Figures 3 and 4).
 
     By default the models are the bundled pair.
 
     Example: hamiltone analyse similarity --first toy --second toy-hamilton
 
-    Example: hamiltone analyse similarity --formulas shared,hamilton-tay
+    Example: hamiltone analyse similarity --formulas hamilton-tay
     """
     from hamiltone.analysis.similarity import study_similarity
     from hamiltone.paper.pair import inputs
 
     names = rules("--formulas", formulas)
-    if len(names) != 2:
-        raise InputError(f"--formulas takes two rules such as shared,hamilton, got {formulas!r}")
     with spinner("listening"):
         one, header = _model(first, "shared")
         other, other_header = _model(second, "hamilton")
         if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):
             raise InputError("the two models differ in more than their scores: compare models of one architecture")
-        found = study_similarity(one, other, inputs(header, data, utterances), (names[0], names[1]))
+        found = study_similarity(one, other, inputs(header, data, utterances), names)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -91,10 +91,13 @@ def similarity(
         ("Wasserstein distance in deviations", found.wasserstein_scaled),
         ("quantile correlation", found.quantile_correlation),
         ("correlation, value by value", found.correlation),
-        ("both formulas, first model", found.formulas[0]),
-        ("both formulas, second model", found.formulas[1]),
-        (f"{names[0]} formula and plain mean, first model", found.uniform[0]),
-        (f"{names[0]} formula and plain mean, second model", found.uniform[1]),
+        *(
+            (f"shared and {rival} formula, {which} model", one)
+            for rival, both in found.formulas.items()
+            for which, one in zip(("first", "second"), both, strict=True)
+        ),
+        ("shared formula and plain mean, first model", found.uniform[0]),
+        ("shared formula and plain mean, second model", found.uniform[1]),
     ]
     _print_spreads("attention outputs", rows, digits=4)
 
@@ -107,7 +110,7 @@ def gradients(
     heads: Annotated[int, typer.Option(help="Heads, at initialisation.", min=1)] = 4,
     length: Annotated[int, typer.Option(help="Length of the random sequences.", min=2)] = 128,
     attention: Annotated[
-        str | None, typer.Option(help="Rule with four maps, at initialisation; default: the model's.")
+        str | None, typer.Option(help="Rules with four maps, at initialisation; default: the model's and both scales.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -122,30 +125,32 @@ def gradients(
     Example: hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 64 --length 16
     """
     from hamiltone.analysis.gradients import Setting, correlation_after, correlation_at_start, study_norms
+    from hamiltone.nn.rules import SCALES
 
     if dim % heads:
         raise InputError(f"--heads must divide --dim, got {heads} heads for {dim} quaternions")
-    rule = rules("--attention", attention)[0] if attention else None
+    named = rules("--attention", attention) if attention else None
     with spinner("differentiating"):
         chosen, header = _model(model, "hamilton", maps=4)
         try:
-            setting = Setting(
-                trials=trials, dim=dim, heads=heads, length=length, attention=rule or header.config.attention
-            )
+            rivals = tuple(named or dict.fromkeys((header.config.attention, *SCALES)))
+            setting = Setting(trials=trials, dim=dim, heads=heads, length=length, rivals=rivals)
         except ValueError as error:
             raise InputError(f"--attention: {error}") from None
         norms = study_norms(setting)
         matrices = {
-            "before training": correlation_at_start(setting),
-            "before training, one set of weights": correlation_at_start(setting, same_weights=True),
+            "before training": correlation_at_start(setting, rival=rivals[0]),
+            "before training, one set of weights": correlation_at_start(setting, same_weights=True, rival=rivals[0]),
             **{f"after: {layer}": one for layer, one in correlation_after(chosen, setting).items()},
         }
     if as_json:
         content = {"norms": asdict(norms), "correlations": {name: asdict(one) for name, one in matrices.items()}}
         typer.echo(json.dumps(content, indent=2))
         return
-    rows = [("shared", norms.shared), *((f"{setting.attention} {a}", one) for a, one in enumerate(norms.hamilton))]
-    _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {norms.ratio_to_sum:.2f}")
+    rows = [("shared", norms.shared)]
+    rows += [(f"{rival} {a}", one) for rival, four in norms.hamilton.items() for a, one in enumerate(four)]
+    ratios = ", ".join(f"{rival} {ratio.mean:.2f}" for rival, ratio in norms.ratio.items())
+    _print_spreads("norms of dL/dS", rows, digits=7, caption=f"shared to the sum of the four: {ratios}")
     for name, one in matrices.items():
         cells = [[f"{r:.2f} ± {e:.2f}" for r, e in zip(*pair, strict=True)] for pair in zip(one.matrix, one.errors)]  # noqa: B905
         _print(f"{name}: mean {one.off_diagonal:.2f}", ("", *"0123"), [[str(a), *line] for a, line in enumerate(cells)])

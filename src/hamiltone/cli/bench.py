@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hamiltone.cli.options import numbers, rules, spinner, use_rule
+from hamiltone.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
 
@@ -76,6 +78,37 @@ def model(
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
     model_table(rows)
+
+
+@app.command()
+def folder(
+    recordings: Annotated[Path, typer.Argument(metavar="FOLDER", help="Recordings; other rates become 16 kHz.")],
+    preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
+    attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
+    path: Annotated[str, typer.Option(help="fused, explicit or both, comma-separated.")] = "fused,explicit",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """The real-time factor over a folder of recordings, as the paper's Table 3 takes it, with random weights.
+
+    Example: hamiltone bench folder DNS/dev_testset --preset qtransformer-dns
+    """
+    from hamiltone.benchmark.model import Variant, bench_folder
+    from hamiltone.benchmark.tables import folder_table
+    from hamiltone.data.files import audio_files, decode
+    from hamiltone.models.presets import preset as find
+
+    paths = path.split(",")
+    if unknown := set(paths) - {"fused", "explicit"}:
+        raise InputError(f"--path takes fused and explicit, got {', '.join(sorted(unknown))}")
+    for name in attention.split(","):
+        find(preset, name)
+    chosen = [Variant(preset, name, way, True) for name in attention.split(",") for way in paths]
+    with spinner("reading") as say:
+        rows = bench_folder(chosen, [decode(file) for file in audio_files(recordings)], tick=say)
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    folder_table(rows)
 
 
 @app.command()

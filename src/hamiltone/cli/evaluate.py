@@ -23,11 +23,12 @@ _SHOWN = 20  # failures
 
 def evaluate(
     noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files.")] = None,
-    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
+    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names, if there are.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Model to judge; default: bundled.")] = None,
     enhanced: Annotated[Path | None, typer.Option(help="Judge these files of the same names instead.")] = None,
     unprocessed: Annotated[bool, typer.Option("--unprocessed", help="Judge the noisy files themselves.")] = False,
     metrics: Annotated[str | None, typer.Option(help="Comma-separated; default: all with a reference.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Judge only so much of each file.", min=0.1)] = None,
     workers: Annotated[int | None, typer.Option(help="Files judged at a time; default: one per core.")] = None,
     out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write a report; a CSV beside it.")] = None,
     compare: Annotated[
@@ -39,8 +40,12 @@ def evaluate(
     The output is never aligned with the reference in sign, level or time. Files are judged at 16 kHz; those of another
     rate are resampled, and a line says so. A file on which a metric fails is left out of its mean, and the reason is
     listed. Means come with 95 % bootstrap intervals, differences also with a sign-flip test, exact up to 14 files.
+    Without --clean the judge is DNSMOS alone (signal, background and overall by P.835, overall by P.808), which hears
+    no reference.
 
     Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav --json ours.json
+
+    Example: hamiltone evaluate --noisy DNS/dev_testset --seconds 10
 
     Example: hamiltone evaluate --compare ours.json theirs.json
     """
@@ -54,13 +59,19 @@ def evaluate(
             evaluation.write_text(out, text)
         _print_differences(str(compare[0]), str(compare[1]), differences)
         return
-    if noisy is None or clean is None:
-        raise InputError("give --noisy and --clean folders, or --compare with two reports")
-    names = tuple(metrics.split(",")) if metrics else evaluation.DEFAULT_METRICS
+    if noisy is None:
+        raise InputError("give a --noisy folder and, if there is one, a --clean folder, or --compare with two reports")
+    names = tuple(metrics.split(",")) if metrics else evaluation.default_metrics(clean)
     system = _system(model, enhanced, unprocessed)
     with progress_bar("files") as progress:
         files = evaluation.evaluate(
-            noisy, clean, system, metrics=names, workers=workers or os.cpu_count() or 1, progress=progress
+            noisy,
+            clean,
+            system,
+            metrics=names,
+            seconds=seconds,
+            workers=workers or os.cpu_count() or 1,
+            progress=progress,
         )
     report = evaluation.Report(str(system), names, tuple(files))
     if out:

@@ -1,5 +1,6 @@
 """``hamiltone reproduce``: the paper's tables and figures beside ours."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from rich.table import Table
 from hamiltone.cli.options import spinner, wide_console
 
 if TYPE_CHECKING:
-    from hamiltone.paper.result import Result
+    from hamiltone.paper.pages.section import Section
 
 
 def reproduce(
@@ -17,53 +18,69 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="VoiceBank+DEMAND; default: synthetic speech.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer utterances, trials and lengths; no training.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer utterances, trials and lengths.")] = False,
     pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best there is.")] = None,
-    results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep the numbers.")] = Path("results"),
-    docs: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the pages.")] = Path("docs"),
+    results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep numbers and pictures.")] = Path("results"),
+    docs: Annotated[Path, typer.Option(metavar="DIR", help="Where pages are written, if asked for.")] = Path("docs"),
+    seeds: Annotated[int, typer.Option(min=3, help="Of the ablation, for each variant.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings of the ablation side by side, of one thread each.")] = 1,
+    recipe: Annotated[Path, typer.Option(metavar="FILE", help="Of the ablation.")] = Path("recipes/twins.toml"),
+    runs: Annotated[Path, typer.Option(metavar="DIR", help="Where the ablation trains.")] = Path("runs/ablation"),
 ) -> None:
     """Print the paper's numbers beside ours, with the difference and what keeps them from being comparable.
 
-    The names are table1 to table15, figure1 to figure6, theorems (Appendix C), ablation (the released head split) and
-    seeds (the analyses over seeds of training); the last two train toy models by recipes/toy.toml and are left out of
-    a quick run. Each result is kept as JSON, and all that is kept goes into docs/RESULTS.md; pages only does the
-    latter. Reports of hamiltone evaluate --json in the same folder go into Table 2.
+    The names are table1 to table15, figure1 to figure6, theorems (Appendix C), gradient-settings (what Table 7 leaves
+    open, swept) and ablation (score rules trained alike over seeds: a day or more on two cores, so that all leaves it
+    out; stopped, the same command goes on). A single measurement, such as cost or text, can be named too. Results are
+    kept as JSON, quick ones in a folder of their own, and nothing is written outside --results (and --runs). Reports of
+    hamiltone evaluate --json there go into Table 2, those in its folder dns into Table 3. Only pages writes below
+    --docs: RESULTS.md, and the verdicts in findings.md.
 
     Example: hamiltone reproduce all --quick
 
     Example: hamiltone reproduce table4 table10 --data VoiceBank
+
+    Example: hamiltone reproduce ablation --data VoiceBank --jobs 2
     """
-    from hamiltone.paper.registry import reproduce as make
-    from hamiltone.paper.render import write_pages
-    from hamiltone.paper.study import Options
+    from hamiltone.paper.measure import measure
+    from hamiltone.paper.measure.study import Options
+    from hamiltone.paper.pages import write_pages
+    from hamiltone.paper.pages.items import ITEMS, expand, measurements
 
-    options = Options(data=data, quick=quick, pair=pair, results=results, docs=docs)
-    wanted = [name for name in names if name != "pages"]
+    wanted = expand(name for name in names if name != "pages")
+    given = ["hamiltone", "reproduce", *names]
+    given += [*(["--data", data.name] if data else []), *(["--quick"] if quick else [])]
+    given += ["--pair", pair] if pair else []
+    given += ["--seeds", str(seeds), "--jobs", str(jobs)] if "ablation" in names else []
+    options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, shlex.join(given))
     with spinner("starting") as say:
-        for result in make(wanted, options, tick=say):
-            _print(result)
-    for path in write_pages(results, docs):
-        typer.echo(f"wrote {path}", err=True)
+        new = {stored.name: stored for stored in measure(measurements(wanted), options, tick=say)}
+    for name in (name for name in wanted if name in ITEMS):
+        _print(name, ITEMS[name].title, ITEMS[name].view(new))
+    if wanted:
+        typer.echo(f"kept below {results}", err=True)
+    if "pages" in names:
+        for path in write_pages(results, docs):
+            typer.echo(f"wrote {path}", err=True)
 
 
-def _print(result: "Result") -> None:
+def _print(name: str, title: str, section: "Section") -> None:
     console = wide_console()
-    table = Table(title=f"{result.name}: {result.title} ({result.status})", title_justify="left")
+    table = Table(title=f"{name}: {title} ({section.status})", title_justify="left")
     for heading in ("", "", "paper", "ours", "95 % interval", "difference", "note"):
         table.add_column(heading, justify="right" if heading in ("paper", "ours", "difference") else "left")
     previous = None
-    for row in result.rows:
+    for row in section.rows:
         group = "" if row.group == previous else row.group
         paper = f"{row.show(row.paper)} ({row.spread})" if row.spread else row.show(row.paper)
         difference = row.show(row.difference, sign=True)
         table.add_row(group, row.quantity, paper, row.show(row.ours), row.interval, difference, row.note)
         previous = row.group
-    if result.rows:
+    if section.rows:
         console.print(table)
     else:
-        console.print(f"{result.name}: {result.title} ({result.status})")
-    if result.why:
-        console.print(result.why, style="italic")
-    if result.status != "reproduced" and result.command:
-        console.print(f"The whole would come from: {result.command}")
+        console.print(f"{name}: {title} ({section.status})")
+    for text in (section.remark, section.picture and f"picture: {section.picture}"):
+        if text:
+            console.print(text, style="italic")
     console.print()

@@ -2,7 +2,16 @@
 
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, write_report, write_text
-from hamiltone.evaluation.run import DEFAULT_METRICS, FileScores, Folder, ModelName, System, Unprocessed, evaluate
+from hamiltone.evaluation.run import (
+    DEFAULT_METRICS,
+    FileScores,
+    Folder,
+    ModelName,
+    System,
+    Unprocessed,
+    default_metrics,
+    evaluate,
+)
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -13,6 +22,7 @@ __all__ = [
     "System",
     "Unprocessed",
     "compare",
+    "default_metrics",
     "evaluate",
     "read_report",
     "write_report",

@@ -15,14 +15,19 @@ import numpy as np
 import torch
 
 from hamiltone.audio.io import probe
-from hamiltone.data.files import audio_files, decode
+from hamiltone.data.files import audio_files, check_header, decode, speaker_of
 from hamiltone.data.pairs import Pair, scan_folders
 from hamiltone.data.signals import SAMPLE_RATE, Signal
 from hamiltone.errors import InputError
-from hamiltone.metrics import check_metrics, compute
+from hamiltone.metrics import WITHOUT_REFERENCE, check_metrics, compute
 from hamiltone.nn.rules import register_rule, registered_rules
 
 DEFAULT_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "ssnr")
+
+
+def default_metrics(clean: Path | None) -> tuple[str, ...]:
+    """What is measured unless one asks for something else: without a clean folder what needs no reference."""
+    return WITHOUT_REFERENCE if clean is None else DEFAULT_METRICS
 
 
 @dataclass(frozen=True)
@@ -118,13 +123,15 @@ class FileScores:
     resampled: int | None = None
 
 
-def score_pair(pair: Pair, system: System, metrics: Sequence[str]) -> FileScores:
-    """Run the system on one pair and score it; what fails is NaN with a reason."""
+def score_pair(pair: Pair, system: System, metrics: Sequence[str], limit: float | None = None) -> FileScores:
+    """Run the system on the first `limit` seconds of one pair and score it; what fails is NaN with a reason."""
     torch.set_num_threads(1)  # one file per process keeps all cores busy
-    seconds = pair.frames / pair.sample_rate
+    end = None if limit is None else round(limit * SAMPLE_RATE)
+    seconds = min(pair.frames / pair.sample_rate, limit or math.inf)
     try:
-        clean, noisy = decode(pair.clean), decode(pair.noisy)
-        output = system.output(pair, noisy)
+        noisy = decode(pair.noisy)[:end]
+        clean = None if pair.clean == pair.noisy else decode(pair.clean)[:end]
+        output = system.output(pair, noisy)[:end]
         scores = compute(metrics, output, clean, SAMPLE_RATE)
         rates = (pair.sample_rate, system.sample_rate(pair))
     except InputError as error:
@@ -135,7 +142,9 @@ def score_pair(pair: Pair, system: System, metrics: Sequence[str]) -> FileScores
     return FileScores(pair.name, _input_snr(noisy, clean), seconds, dict(scores), scores.reasons, resampled)
 
 
-def _input_snr(noisy: Signal, clean: Signal) -> float:
+def _input_snr(noisy: Signal, clean: Signal | None) -> float:
+    if clean is None:
+        return math.nan
     noise = np.square(noisy.astype(np.float64) - clean).sum()
     speech = np.square(clean, dtype=np.float64).sum()
     return float(10 * np.log10(speech / noise)) if noise > 0 and speech > 0 else math.nan
@@ -143,34 +152,50 @@ def _input_snr(noisy: Signal, clean: Signal) -> float:
 
 def evaluate(
     noisy: Path,
-    clean: Path,
+    clean: Path | None,
     system: System,
     *,
-    metrics: Sequence[str] = DEFAULT_METRICS,
+    metrics: Sequence[str] | None = None,
+    seconds: float | None = None,
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FileScores]:
     """Score a system on the pairs of two folders; `progress` hears how many files are done.
 
-    Files of another rate are resampled to 16 kHz first. What would fail for every file, such as a model that cannot be
-    loaded or a package that is not installed, is raised at once.
+    Without a `clean` folder only metrics that need no reference can be scored; those are the default then. With
+    `seconds` every recording counts up to there. Files of another rate are resampled to 16 kHz first. What would fail
+    for every file, such as a model that cannot be loaded or a package that is not installed, is raised at once.
     """
+    metrics = metrics or default_metrics(clean)
     check_metrics(metrics)
-    for folder in (noisy, clean):
+    if clean is None and (blind := [name for name in metrics if name not in WITHOUT_REFERENCE]):
+        raise InputError(f"{', '.join(blind)}: needs --clean; without it there are {', '.join(WITHOUT_REFERENCE)}")
+    for folder in (noisy, clean or noisy):
         if not folder.is_dir():
             raise InputError(f"{folder}: is not a folder")
-    pairs = scan_folders(clean, noisy, sample_rate=None).pairs
-    if isinstance(system, ModelName):
+    pairs = unpaired(noisy) if clean is None else scan_folders(clean, noisy, sample_rate=None).pairs
+    if type(system) is ModelName:
         _model(system.name)
     results = []
-    for done, scores in enumerate(_score_all(pairs, system, metrics, workers), 1):
+    for done, scores in enumerate(_score_all(pairs, system, metrics, workers, seconds), 1):
         results.append(scores)
         progress(done, len(pairs))
     return results
 
 
-def _score_all(pairs: Sequence[Pair], system: System, metrics: Sequence[str], workers: int) -> Iterator[FileScores]:
-    score = partial(score_pair, system=system, metrics=tuple(metrics))
+def unpaired(folder: Path) -> tuple[Pair, ...]:
+    """The recordings of a folder that have no reference: both sides of such a pair are the same file."""
+    headers = {path: check_header(path) for path in audio_files(folder)}
+    return tuple(
+        Pair(path.stem, speaker_of(path), path, path, round(header.seconds * SAMPLE_RATE))
+        for path, header in headers.items()
+    )
+
+
+def _score_all(
+    pairs: Sequence[Pair], system: System, metrics: Sequence[str], workers: int, limit: float | None
+) -> Iterator[FileScores]:
+    score = partial(score_pair, system=system, metrics=tuple(metrics), limit=limit)
     if workers <= 1 or len(pairs) == 1:
         yield from map(score, pairs)
         return

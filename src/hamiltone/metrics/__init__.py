@@ -34,6 +34,7 @@ from hamiltone.metrics.stoi import stoi_score
 __all__ = [
     "DNSMOS",
     "METRICS",
+    "WITHOUT_REFERENCE",
     "Difference",
     "Interval",
     "Scores",
@@ -92,6 +93,9 @@ class _Pair:
         return dnsmos_ratings(self.estimate, self.sample_rate)
 
 
+WITHOUT_REFERENCE = ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")
+"""Metrics that hear the estimate alone."""
+
 METRICS: dict[str, Callable[[_Pair], float]] = {
     "pesq": lambda pair: pair.pesq,
     "stoi": lambda pair: stoi_score(pair.estimate, pair.target, pair.sample_rate),
@@ -130,8 +134,8 @@ def check_metrics(names: Iterable[str]) -> None:
         raise InputError(f'{stopped}: needs {", ".join(packages)}: pip install "hamiltone[metrics]"{choice}')
 
 
-def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> Scores:
-    """The named metrics of one file.
+def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None, sample_rate: int) -> Scores:
+    """The named metrics of one file; without a `target` those `WITHOUT_REFERENCE`.
 
     A metric that is undefined for it (silence, too short, not finite) is NaN with a reason, and the others go on. A
     mistake that concerns every file is an error: an unknown name, a missing package, a wrong sample rate, two lengths.
@@ -146,7 +150,11 @@ def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike, sample
     names = list(names)
     if unknown := [name for name in names if name not in METRICS]:
         raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
-    pair = _Pair(estimate, target, sample_rate)
+    if target is None and (blind := [name for name in names if name not in WITHOUT_REFERENCE]):
+        raise InputError(
+            f"{', '.join(blind)}: needs a clean reference; without one there are {', '.join(WITHOUT_REFERENCE)}"
+        )
+    pair = _Pair(estimate, estimate if target is None else target, sample_rate)
     scores = Scores()
     for name in names:
         try:

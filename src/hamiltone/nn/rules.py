@@ -29,6 +29,8 @@ RULES: dict[str, Callable[[], ScoreRule]] = {
 }
 COMPARED = ("shared", "hamilton")
 """The two that the paper compares."""
+SCALES = ("hamilton", "hamilton-tay")
+"""Hamilton attention with 1/√d_h, as Eq. 14 prints it, and with 1/√(4·d_h), the scale of the shared score."""
 
 
 def make_rule(name: str) -> ScoreRule:

@@ -1,5 +1,11 @@
-"""The paper's tables and figures beside ours, from one command.
+"""The paper's tables and figures beside ours, in four rooms.
 
-`reference.toml` holds what the paper prints. A function for each table and figure measures ours and returns a `Result`,
-which is kept as JSON; `render` turns all that is kept into docs/RESULTS.md. What cannot be run keeps its rows.
+- `measure` runs and counts. Its functions return the dataclasses of `results`; what they were made with is read from
+  the headers of checkpoints and from the command that was given.
+- `store` keeps results as JSON and reads them back as the same types.
+- `judge` holds the paper's claims (`claims`, by their `criteria`) against results: supported, contradicted, undecided
+  or not tested.
+- `pages` sets results beside what the paper prints, on the terminal and, when asked to, in docs/.
+
+`reference` has the numbers that the paper prints and the margins that we hold claims to; `pair` what is looked at.
 """

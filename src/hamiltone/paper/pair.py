@@ -13,7 +13,7 @@ from hamiltone.data.pairs import FOLDERS, scan_folders
 from hamiltone.data.signals import SAMPLE_RATE
 from hamiltone.errors import InputError
 from hamiltone.evaluation.accuracy import labelled_batches
-from hamiltone.models import Enhancer, Header, TextConfig, VisionConfig, bundled, load_checkpoint
+from hamiltone.models import Enhancer, Header, TextConfig, VisionConfig
 
 PAIRS = {"compact": ("compact-shared", "compact-hamilton"), "toy": ("toy", "toy-hamilton")}
 """Bundled models with shared and with Hamilton scores that were trained alike; the first pair is the best."""
@@ -40,13 +40,12 @@ class Utterance:
     clean: Tensor
 
 
-def find_pair(name: str | None = None) -> Pair:
-    """A bundled pair by name; by default the best that there is."""
+def check_pair(name: str | None = None) -> str:
+    """The name of a bundled pair; by default that of the best there is."""
     chosen = name or next(iter(PAIRS))
     if chosen not in PAIRS:
         raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(PAIRS)}")
-    shared, hamilton = (load_checkpoint(bundled()[one])[0] for one in PAIRS[chosen])
-    return Pair(chosen, shared, hamilton)
+    return chosen
 
 
 def inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:

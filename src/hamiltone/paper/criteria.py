@@ -1,0 +1,224 @@
+"""What we hold each claim to, on typed results: one function for each kind of question."""
+
+from itertools import product
+
+from hamiltone.analysis.settings import HEADS, INITS, LOSSES, Choice
+from hamiltone.analysis.statistics import Spread
+from hamiltone.paper.judge import (
+    Judgement,
+    MissingError,
+    Verdict,
+    above,
+    alike,
+    below,
+    either,
+    equivalent,
+    every,
+    exactly,
+    find,
+    line,
+    margin,
+    need,
+    pick,
+    some,
+    within,
+)
+from hamiltone.paper.reference import reference
+from hamiltone.paper.results import (
+    LENGTHS,
+    MEAN_SECONDS,
+    METRICS,
+    MODELS,
+    SUBSPACES,
+    Agreements,
+    Classifier,
+    Costs,
+    LayerSpeeds,
+    ModelSpeeds,
+    Outputs,
+    Quality,
+    Settings,
+    Theorems,
+    Twins,
+)
+from hamiltone.paper.store import Evidence
+
+
+def score_cost(evidence: Evidence) -> Judgement:
+    """Products and softmaxes are those of Table 1."""
+    printed, costs = reference()["table1"], {one.attention: one for one in find(evidence, "cost", Costs).scores}
+    ours = {name: pick(costs, name) for name in ("shared", "hamilton")}
+    equal = all(
+        (one.multiplications, one.softmaxes)
+        == (printed[name]["multiplications"].value, printed[name]["softmaxes"].value)
+        for name, one in ours.items()
+    )
+    numbers = [(f"{name} products", float(one.multiplications)) for name, one in ours.items()]
+    return Judgement(exactly(equal), tuple(numbers))
+
+
+def macs(evidence: Evidence) -> Judgement:
+    """Counts are those of Table 9, in every printed digit."""
+    costs = {(one.attention, one.length): one.macs for one in find(evidence, "cost", Costs).layers}
+    printed = reference()["table9"]
+    parts = [
+        exactly(float(f"{pick(costs, (rule, length)):.3g}") == printed[f"t{length}"][f"{rule}_macs"].value)
+        for rule, length in product(("shared", "hamilton"), LENGTHS)
+    ]
+    return Judgement(every(*parts), (("counts compared", float(len(parts))),))
+
+
+def faster_layer(evidence: Evidence) -> Judgement:
+    """A layer is faster at every length."""
+    speeds = {one.length: one.speedup for one in find(evidence, "layer-speed", LayerSpeeds).lengths}
+    numbers = [(f"T = {length}", pick(speeds, length)) for length in LENGTHS]
+    return Judgement(every(*(above(one, 1.0) for _, one in numbers)), tuple(numbers))
+
+
+def faster_model(evidence: Evidence) -> Judgement:
+    """Whole models are faster by either path."""
+    numbers = [
+        (f"{model}, {path}", _ratio(evidence, model, path)) for model in MODELS for path in ("fused", "explicit")
+    ]
+    return Judgement(every(*(above(one, 1.0) for _, one in numbers)), tuple(numbers))
+
+
+def cpu_speedup(model: str, evidence: Evidence) -> Judgement:
+    """The printed speed-up of a model is met by one of the matched pairs of paths."""
+    printed, share = reference()["table3"]["reduction"][f"{model}_cpu_speedup"].value, line("speedup")
+    numbers = [(path, _ratio(evidence, model, path)) for path in ("fused", "explicit")]
+    parts = [within(one, (1 - share) * printed, (1 + share) * printed) for _, one in numbers]
+    return Judgement(either(*parts), tuple(numbers))
+
+
+def _ratio(evidence: Evidence, model: str, path: str) -> Spread:
+    """Hamilton over shared, both by one path, at the mean length of the paper's utterances."""
+    ratios = find(evidence, "model-speed", ModelSpeeds).ratios
+    found = {(one.model, one.seconds, one.hamilton_path, one.shared_path): one.ratio for one in ratios}
+    return pick(found, (model, MEAN_SECONDS, path, path))
+
+
+def theorems(evidence: Evidence) -> Judgement:
+    """The identities of Appendix C hold."""
+    found = find(evidence, "theorems", Theorems)
+    checks = {(one.d_in, one.d_h): one for one in found.subspaces}
+    errors = [
+        error
+        for size in SUBSPACES
+        for one in (pick(checks, size),)
+        for error in (one.hamilton_error, one.shared_error, one.hamilton_distance, one.shared_distance)
+    ]
+    errors += [found.gradients.aggregation_error, found.gradients.separation_error, found.gradients.crossing]
+    worst = max(errors)
+    return Judgement(exactly(worst < line("identity")), (("largest error", worst),))
+
+
+def bilinear(evidence: Evidence) -> Judgement:
+    """Doubling the input makes the scores of every layer four times as large."""
+    layers = some(find(evidence, "theorems", Theorems).homogeneity)
+    ratios = [one.ratio for one in layers]
+    near = 4 * line("speedup")  # a tenth of four
+    numbers = (("smallest ‖S(2X)‖/‖S(X)‖", min(ratios)), ("largest", max(ratios)))
+    return Judgement(exactly(all(abs(ratio - 4) < near for ratio in ratios)), numbers)
+
+
+def aggregate(scale: str, evidence: Evidence) -> Judgement:
+    """The shared norm is of the order of the sum of the four in every setting."""
+    landings = {one.choice: one.ratio for one in find(evidence, "gradient-settings", Settings).landings}
+    design = product(LOSSES, HEADS, (True, False), INITS, (True, False))
+    ratios = [pick(landings, Choice(*choice, scale=scale)) for choice in design]
+    order = line("same_order")
+    means = sorted(one.mean for one in ratios)
+    numbers = (("smallest ratio", means[0]), ("largest", means[-1]), ("settings", float(len(means))))
+    return Judgement(alike(*(within(one, 1 / order, order) for one in ratios)), numbers)
+
+
+def coupled(evidence: Evidence) -> Judgement:
+    """Training raises the correlation of gradient norms, in models that have left their start."""
+    found = find(evidence, "ablation", Twins)
+    (runs,) = some(one.runs for one in found.variants if one.name == "hamilton")
+    moved = max(max(run.query_correlation, run.key_correlation) for run in some(runs))
+    verdict = above(found.coupling.change, line("coupling"))
+    if moved > line("moved"):
+        verdict = Verdict.UNDECIDED  # weights that have hardly moved cannot tell what training does
+    return Judgement(verdict, (("change", found.coupling.change), ("correlation with the start, at most", moved)))
+
+
+def low_agreement(evidence: Evidence) -> Judgement:
+    """Components rarely have their largest weight at one position."""
+    (top,) = some(one for one in find(evidence, "agreement", Agreements).tops if one.count == 1)
+    return Judgement(below(top.overall, line("low_agreement")), (("top-1", top.overall),))
+
+
+def above_chance(evidence: Evidence) -> Judgement:
+    """They have it more often than components of different utterances."""
+    (one,) = some(one for one in need(find(evidence, "agreement", Agreements).maps).shuffled if one.count == 1)
+    return Judgement(above(one.excess, 0.0), (("within", one.excess), ("across utterances", one.rate)))
+
+
+def not_flat(evidence: Evidence) -> Judgement:
+    """Their maps are not flat."""
+    maps = need(find(evidence, "agreement", Agreements).maps)
+    numbers = (("entropy", maps.entropy), ("Jensen-Shannon distance", maps.distance))
+    return Judgement(below(maps.entropy, line("entropy")), numbers)
+
+
+def coincide(evidence: Evidence) -> Judgement:
+    """Output distributions nearly coincide."""
+    found = find(evidence, "outputs", Outputs).similarity
+    verdict = every(below(found.ks, line("ks")), above(found.quantile_correlation, line("quantile_correlation")))
+    return Judgement(verdict, (("KS", found.ks), ("quantile correlation", found.quantile_correlation)))
+
+
+def like_another_seed(evidence: Evidence) -> Judgement:
+    """They do so as nearly as those of two seeds of one rule."""
+    found = find(evidence, "ablation", Twins)
+    numbers = (("shared and Hamilton", found.both_rules.ks), ("two seeds of shared", found.same_rule.ks))
+    return Judgement(below(found.ks_beyond_seed, line("ks")), (("KS beyond a seed's", found.ks_beyond_seed), *numbers))
+
+
+def _both_models(found: tuple[Spread, ...]) -> tuple[tuple[str, Spread], ...]:
+    if len(found) != 2:
+        raise MissingError("one of the models")
+    return tuple(zip(("shared model", "Hamilton model"), found, strict=True))
+
+
+def formulas(scale: str, evidence: Evidence) -> Judgement:
+    """Both formulas give like outputs."""
+    found = pick(find(evidence, "outputs", Outputs).similarity.formulas, scale)
+    numbers = _both_models(found)
+    return Judgement(every(*(above(one, line("correlated")) for one in found)), numbers)
+
+
+def beyond_mean(scale: str, evidence: Evidence) -> Judgement:
+    """They do so more than a plain mean of the values."""
+    found = pick(find(evidence, "outputs", Outputs).similarity.beyond, scale)
+    numbers = _both_models(found)
+    return Judgement(every(*(above(one, 0.0) for one in found)), numbers)
+
+
+def independent(evidence: Evidence) -> Judgement:
+    """Models of different seeds are uncorrelated."""
+    found, limit = find(evidence, "ablation", Twins).both_rules.correlation, line("uncorrelated")
+    return Judgement(within(found, -limit, limit), (("correlation", found),))
+
+
+def as_good_as(variant: str, evidence: Evidence) -> Judgement:
+    """Shared scores are as good as another variant, by all metrics."""
+    return equivalent(pick(find(evidence, "ablation", Twins).differences, variant), METRICS)
+
+
+def bundled_twins(evidence: Evidence) -> Judgement:
+    """The bundled twins are equally good, by all metrics."""
+    return equivalent(find(evidence, "voicebank", Quality).twins, METRICS)
+
+
+def dns_twins(evidence: Evidence) -> Judgement:
+    """Twins are equally good on DNS-3, by all ratings."""
+    return equivalent(find(evidence, "dns", Quality).twins, ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808"))
+
+
+def accuracy(measurement: str, evidence: Evidence) -> Judgement:
+    """Classifiers are equally accurate."""
+    found, limit = need(find(evidence, measurement, Classifier).difference), need(margin("accuracy"))
+    return Judgement(within(found, -limit, limit), (("shared - Hamilton, points", found),))

@@ -1,0 +1,57 @@
+"""Measurements by name: each takes a `Study` and returns one of the types in `hamiltone.paper.results`."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+
+from hamiltone.benchmark.machine import this_machine
+from hamiltone.paper.measure import analyses, classifiers, counts, figures, speech, speed, twins
+from hamiltone.paper.measure.study import Options, Study
+from hamiltone.paper.results import Result
+from hamiltone.paper.store import Made, Stored, write_result
+
+MEASUREMENTS: dict[str, Callable[[Study], Result]] = {
+    "cost": counts.costs,
+    "layer-speed": speed.layer_speeds,
+    "model-speed": speed.model_speeds,
+    "voicebank": speech.voicebank,
+    "dns": speech.dns,
+    "agreement": analyses.agreements,
+    "outputs": analyses.outputs,
+    "gradients": analyses.gradients,
+    "gradient-settings": analyses.gradient_settings,
+    "theorems": analyses.theorems,
+    "images": classifiers.images,
+    "text": classifiers.text,
+    "classifier-speed": classifiers.speeds,
+    "ablation": twins.ablation,
+    "figure1": figures.two_attentions,
+    "figure2": figures.attention_maps,
+    "figure3": figures.output_distributions,
+    "figure4": figures.formula_scatter,
+    "figure5": figures.spectrograms,
+    "figure6": figures.architecture,
+}
+
+
+def measure(
+    names: Iterable[str], options: Options, tick: Callable[[str], None] = lambda _: None
+) -> Iterator[Stored[Result]]:
+    """Measure one by one, keep each result below the folder of the options, and yield it; `tick` hears what is next."""
+    study = Study(options, tick)
+    for name in names:
+        tick(name)
+        start = time.perf_counter()
+        study.forget()
+        result = MEASUREMENTS[name](study)
+        made = Made(
+            command=options.command,
+            quick=options.quick,
+            seconds=round(time.perf_counter() - start, 1),
+            data=study.data_used,
+            models=study.models_used,
+            **asdict(this_machine()),
+        )
+        stored = Stored(name, made, result)
+        write_result(options.results, stored)
+        yield stored

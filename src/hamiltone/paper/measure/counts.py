@@ -1,0 +1,19 @@
+"""What is counted: products, softmaxes, multiply-accumulates, parameters and hyper-parameters."""
+
+from hamiltone.analysis.cost import RULES, hyperparameters, layer_costs, model_costs, score_cost
+from hamiltone.paper.measure.study import Study
+from hamiltone.paper.results import LENGTHS, Costs
+
+PRESETS = ("qtransformer", "qconformer", "qdensenet", "qtn", "real-conformer", "qtransformer-dns", "qconformer-dns")
+"""The models of Tables 2 and 3."""
+
+
+def costs(study: Study) -> Costs:
+    """Tables 1 and 12, the counts of Table 9 and the sizes of the models of Tables 2 and 3."""
+    study.use_data("counted, not run")
+    return Costs(
+        scores=tuple(score_cost(rule, name) for name, rule in RULES.items()),
+        layers=tuple(layer_costs(LENGTHS)),
+        models=tuple(model_costs(PRESETS)),
+        hyperparameters=tuple(hyperparameters(name) for name in ("qconformer", "real-conformer")),
+    )

@@ -1,0 +1,102 @@
+"""Times on this machine: one attention layer (Table 9) and whole models (Table 3)."""
+
+import math
+from functools import partial
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from hamiltone.algebra import flatten, real_matrix
+from hamiltone.analysis.statistics import Spread, spread
+from hamiltone.benchmark.model import Variant, make
+from hamiltone.benchmark.timing import interleaved, median_ms
+from hamiltone.inference import enhance
+from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
+from hamiltone.paper.measure.study import Study
+from hamiltone.paper.results import (
+    LENGTHS,
+    MEAN_SECONDS,
+    MODELS,
+    LayerSpeed,
+    LayerSpeeds,
+    ModelSpeeds,
+    SpeedCell,
+    SpeedRatio,
+)
+
+_DIM, _HEADS = 64, 8  # of Table 9, in quaternions
+_SECONDS = (4.0, 10.0, MEAN_SECONDS)
+_PATHS = ("fused", "explicit")
+
+
+class UnpaddedHamilton(HamiltonScore):
+    """Hamilton scores, fused, with values as narrow as they are: what padding them to the keys' width is for."""
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
+    ) -> Tensor:
+        """One call of torch's attention, which has no fast kernel for values of another width."""
+        if mask is not None:
+            raise ValueError("this way is only for timing, without masks")
+        (batch, heads), dim = q.shape[:2], q.shape[-1]
+        queries = flatten(q).flatten(0, 1)[:, None].expand(-1, 4, -1, -1)  # (B·H, 4, N, 4D)
+        keys = real_matrix(k, dim=3).flatten(4, 5).transpose(2, 3).flatten(0, 1)  # (B·H, 4, M, 4D)
+        values = v.transpose(2, 3).flatten(0, 1)  # (B·H, 4, M, D)
+        scale = 1 / math.sqrt(dim)
+        y = F.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout, is_causal=causal, scale=scale)
+        return y.unflatten(0, (batch, heads)).transpose(2, 3)
+
+
+@torch.inference_mode()
+def layer_speeds(study: Study) -> LayerSpeeds:
+    """Table 9's layer, fused and folded: shared, Hamilton, and Hamilton without padded values."""
+    study.use_data(f"random input, {_DIM} quaternions, {_HEADS} heads, batch 1, forward pass")
+    rules: dict[str, ScoreRule] = {
+        "shared": SharedScore(),
+        "hamilton": HamiltonScore(),
+        "hamilton, unpadded": UnpaddedHamilton(),
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layers = {name: fold(QAttention(_DIM, _HEADS, rule)) for name, rule in rules.items()}
+        return LayerSpeeds(tuple(_layer_speed(layers, length, study.quick) for length in LENGTHS))
+
+
+def _layer_speed(layers: dict[str, torch.nn.Module], length: int, quick: bool) -> LayerSpeed:
+    x = torch.randn(1, length, 4, _DIM)
+    runs = {name: partial(layer, x) for name, layer in layers.items()}
+    times = interleaved(runs, seconds=2.0 if quick else 20.0)
+    ms = {name: median_ms(values) for name, values in times.items()}
+    return LayerSpeed(length, ms, _ratio(times["hamilton"], times["shared"]))
+
+
+def _ratio(slow: list[float], fast: list[float]) -> Spread:
+    """Round by round: both met the same noise of the machine."""
+    return spread([a / b for a, b in zip(slow, fast, strict=True)])
+
+
+def model_speeds(study: Study) -> ModelSpeeds:
+    """Table 3's models, each rule by each path, waveform to waveform, on three lengths of noise; quick: one second."""
+    lengths = (1.0,) if study.quick else _SECONDS
+    models = ("qtransformer",) if study.quick else MODELS
+    study.use_data(f"white noise of {', '.join(f'{length:g}' for length in lengths)} s, random weights, folded models")
+    cells: list[SpeedCell] = []
+    ratios: list[SpeedRatio] = []
+    for model in models:
+        ways = list(product(("shared", "hamilton"), _PATHS))
+        made = {way: make(Variant(f"{model}-dns", way[0], way[1], True)) for way in ways}
+        for seconds in lengths:
+            study.tick(f"{model}, {seconds:g} s of audio")
+            noise = np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)
+            runs = {way: partial(enhance, noise, 16_000, model=one) for way, one in made.items()}
+            times = interleaved(runs, seconds=5.0 if study.quick else 120.0, rounds=(2, 3) if study.quick else (5, 20))
+            for (rule, path), taken in times.items():
+                low, middle, high = (float(value) for value in np.percentile(taken, (10, 50, 90)) / seconds)
+                cells.append(SpeedCell(model, rule, path, seconds, middle, low, high))
+            for slow, fast in product(_PATHS, _PATHS):
+                ratio = _ratio(times["hamilton", slow], times["shared", fast])
+                ratios.append(SpeedRatio(model, seconds, slow, fast, ratio))
+    return ModelSpeeds(tuple(cells), tuple(ratios))

@@ -1,0 +1,124 @@
+"""What several measurements draw on, loaded when first asked for, and a note of what each has used."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from torch import Tensor
+
+from hamiltone.analysis.gradients import Setting
+from hamiltone.models import Enhancer, Header, bundled, load_checkpoint
+from hamiltone.paper.pair import PAIRS, Pair, Utterance, check_pair, recorded_utterances, synthetic_utterances
+from hamiltone.paper.store import ModelFacts, folder_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure: with VoiceBank+DEMAND under `data` or synthetic speech, quickly or in full.
+
+    `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
+    kind by `recipe`, `jobs` of them at a time. `command` is what the user gave.
+    """
+
+    data: Path | None = None
+    quick: bool = False
+    pair: str | None = None
+    results: Path = Path("results")
+    recipe: Path = Path("recipes/twins.toml")
+    runs: Path = Path("runs/ablation")
+    seeds: int = 4
+    jobs: int = 1
+    command: str = "hamiltone reproduce"
+
+
+class Study:
+    """The models, the speech and the settings of the measurements of one command."""
+
+    def __init__(self, options: Options, tick: Callable[[str], None] = lambda _: None) -> None:
+        self.options, self.quick, self.tick = options, options.quick, tick
+        self._models: dict[str, ModelFacts] = {}
+        self.data_used = ""
+
+    def forget(self) -> None:
+        """Begin a new measurement: nothing has been used for it."""
+        self._models, self.data_used = {}, ""
+
+    @property
+    def models_used(self) -> tuple[ModelFacts, ...]:
+        """The models that were used since the measurement began."""
+        return tuple(self._models.values())
+
+    def use_data(self, description: str) -> None:
+        """Note what a measurement looks at."""
+        self.data_used = description
+
+    @property
+    def kept(self) -> Path:
+        """The folder of the reports that other commands have left."""
+        return self.options.results
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the results of this run."""
+        return folder_of(self.options.results, quick=self.quick)
+
+    @property
+    def pair_names(self) -> tuple[str, str]:
+        """The names of the bundled models with shared and with Hamilton scores."""
+        return PAIRS[check_pair(self.options.pair)]
+
+    @cached_property
+    def _loaded(self) -> tuple[tuple[Enhancer, Header], tuple[Enhancer, Header]]:
+        shared, hamilton = (load_checkpoint(bundled()[name]) for name in self.pair_names)
+        return shared, hamilton
+
+    def pair(self) -> Pair:
+        """The bundled twins."""
+        return Pair(check_pair(self.options.pair), self.shared()[0], self.hamilton()[0])
+
+    def shared(self) -> tuple[Enhancer, Header]:
+        """The twin with shared scores."""
+        return self._use(0)
+
+    def hamilton(self) -> tuple[Enhancer, Header]:
+        """The twin with Hamilton scores."""
+        return self._use(1)
+
+    def _use(self, which: int) -> tuple[Enhancer, Header]:
+        model, header = self._loaded[which]
+        name = self.pair_names[which]
+        self._models[name] = model_facts(name, bundled()[name], header)
+        return model, header
+
+    @cached_property
+    def _utterances(self) -> list[Utterance]:
+        count = 4 if self.quick else 64
+        data = self.options.data
+        return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
+
+    def utterances(self) -> list[Utterance]:
+        """The speech."""
+        found = self._utterances
+        source = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
+        seconds = found[0].noisy.shape[-1] / 16_000
+        self.use_data(f"{len(found)} utterances of {seconds:g} s of {source}")
+        return found
+
+    def noisy(self) -> Iterable[Tensor]:
+        """The noisy speech, one by one."""
+        return [one.noisy for one in self.utterances()]
+
+    @property
+    def setting(self) -> Setting:
+        """Table 6's; a quick run has fewer trials."""
+        return replace(Setting(), trials=10) if self.quick else Setting()
+
+
+def model_facts(name: str, path: Path, header: Header) -> ModelFacts:
+    """What the header of a checkpoint says, and the beginning of the SHA-256 of its file."""
+    training = header.training
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    seed, step = training.get("recipe", {}).get("seed"), training.get("step")
+    return ModelFacts(name, header.config.attention, seed, step, digest)

@@ -1,0 +1,116 @@
+"""The score rules of the ablation, and how one of them is trained from one seed."""
+
+import multiprocessing
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from hamiltone.errors import InputError
+from hamiltone.models import Enhancer
+from hamiltone.nn import QAttention, make_rule
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The name of a score rule, and how many times as many heads as the recipe says it has."""
+
+    name: str
+    rule: str
+    times_heads: int = 1
+
+    def apply(self, model: Enhancer, heads: int) -> Enhancer:
+        """The model with this rule, in place; `heads` are those of the recipe. Parameters are the same for all."""
+        for attention in model.modules():
+            if isinstance(attention, QAttention):
+                attention.rule, attention.heads = make_rule(self.rule), self.times_heads * heads
+        return model
+
+
+VARIANTS = (
+    Variant("shared", "shared"),
+    Variant("hamilton", "hamilton"),
+    Variant("hamilton-tay", "hamilton-tay"),
+    Variant("head-is-component", "headsplit"),
+    Variant("shared-4-heads", "shared", times_heads=4),
+)
+"""The last has as many maps as Hamilton scores; head-is-component is what the released code computes."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the ablation."""
+
+    variant: Variant
+    seed: int
+    recipe: Path
+    folder: Path
+    data: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        """Of the best model."""
+        return self.folder / "best.safetensors"
+
+    @property
+    def scores(self) -> Path:
+        """The report on the test set."""
+        return self.folder / "test.json"
+
+
+def jobs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[Job]:
+    """All runs, seed by seed, so that what is finished first can be compared first."""
+    return [
+        Job(variant, seed, recipe, runs / f"{variant.name}-{seed}", data)
+        for seed in range(seeds)
+        for variant in VARIANTS
+    ]
+
+
+def train(job: Job) -> None:
+    """Train on one thread, or go on, or find it done."""
+    try:
+        from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe
+        from hamiltone.training import train as train_task
+        from hamiltone.training.device import make_fabric, tune_cpu
+    except ModuleNotFoundError as error:
+        raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
+
+    settings = [f"seed={job.seed}", f"run.folder={str(job.folder)!r}"]
+    plan = load_recipe(job.recipe, settings)
+    if isinstance(plan, SpeechRecipe) and "root" in type(plan.data).model_fields:
+        cache = job.folder.parent / "cache"
+        plan = load_recipe(job.recipe, [*settings, f"data.root={str(job.data)!r}", f"data.cache={str(cache)!r}"])
+    if not isinstance(plan, SpeechRecipe) or plan.model is None:
+        raise InputError(f"{job.recipe} is no recipe of a speech model from random weights")
+    heads = plan.model.heads
+
+    class VariantTask(SpeechTask):
+        def build(self) -> Enhancer:
+            return job.variant.apply(super().build(), heads)
+
+    torch.set_num_threads(1)
+    tune_cpu()
+    outcome = train_task(VariantTask(plan), plan, make_fabric(plan.run))
+    if outcome.stopped:
+        raise InputError(f"stopped; the same command goes on from {job.folder}")
+
+
+def train_all(wanted: list[Job], workers: int) -> Iterator[Job]:
+    """Train side by side, `workers` at a time, each in a process of its own; yields what is done."""
+    if workers == 1:
+        for job in wanted:
+            train(job)
+            yield job
+        return
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+        running = {pool.submit(train, job): job for job in wanted}
+        try:
+            for done in as_completed(running):
+                done.result()
+                yield running[done]
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)  # those that run have heard the signal too, and save
+            raise

@@ -1,0 +1,141 @@
+"""Results as JSON files, and back as the same types."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+from hamiltone.errors import InputError
+from hamiltone.paper.results import TYPES, Result
+
+T = TypeVar("T")
+Kind = TypeVar("Kind", bound=Result, covariant=True)
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a checkpoint says about itself."""
+
+    name: str
+    attention: str
+    seed: int | None
+    step: int | None
+    digest: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a result came about: the command as given, the models and data, and the machine."""
+
+    command: str
+    quick: bool
+    seconds: float
+    data: str
+    models: tuple[ModelFacts, ...]
+    cpu: str
+    threads: int
+    python: str
+    torch: str
+    hamiltone: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class Stored(Generic[Kind]):
+    """A result with its name and how it was made."""
+
+    name: str
+    made: Made
+    result: Kind
+
+
+Evidence = Mapping[str, Stored[Result]]
+"""Results by the name of their measurement."""
+
+
+def folder_of(results: Path, *, quick: bool) -> Path:
+    """Where results go: quick ones have a folder of their own, so that they never take the place of full ones."""
+    return results / "quick" if quick else results
+
+
+def write_result(results: Path, stored: Stored[Result]) -> Path:
+    """Keep a result below a folder, which is made if need be; the file appears whole or not at all."""
+    path = folder_of(results, quick=stored.made.quick) / f"{stored.name}.json"
+    content = {"name": stored.name, "made": asdict(stored.made), "result": asdict(stored.result)}
+    text = json.dumps(_without_nan(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def read_result(path: Path) -> Stored[Result]:
+    """Read what `write_result` wrote."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        made: Made = decode(Made, content["made"])
+        return Stored(content["name"], made, decode(TYPES[content["name"]], content["result"]))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError):
+        raise InputError(f"{path} was not written by this version of hamiltone reproduce") from None
+
+
+def read_results(results: Path) -> dict[str, Stored[Result]]:
+    """Everything that is kept, the full run of a name before the quick one."""
+    found = {}
+    for name in TYPES:
+        for quick in (False, True):
+            path = folder_of(results, quick=quick) / f"{name}.json"
+            if path.exists():
+                found[name] = read_result(path)
+                break
+    return found
+
+
+def _without_nan(value: Any) -> Any:
+    """NaN as null: JSON has none."""
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def decode(kind: type[T], value: Any) -> T:
+    """A value of JSON as a dataclass, a container of them, or a plain type; null as a float is NaN.
+
+    >>> decode(tuple[float, ...], [1, None])
+    (1.0, nan)
+    """
+    decoded: T = _decode(kind, value)
+    return decoded
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        (other,) = (one for one in arguments if one is not NoneType)
+        return None if value is None else _decode(other, value)
+    if origin is dict:
+        return {key: _decode(arguments[1], entry) for key, entry in value.items()}
+    if origin is tuple:
+        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_decode(one, entry) for one, entry in zip(kinds, value, strict=True))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        if unknown := value.keys() - {field.name for field in fields(kind)}:
+            raise KeyError(f"unknown {', '.join(sorted(unknown))}")
+        return kind(**{field.name: _decode(hints[field.name], value[field.name]) for field in fields(kind)})  # type: ignore[operator]
+    if kind is float:
+        return math.nan if value is None else float(value)
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__name__}, got {value!r}")
+    return value

@@ -1,0 +1,140 @@
+import re
+from dataclasses import replace
+
+import pytest
+
+from evidence import MADE, RESULTS, around, sweep, twins, whole_evidence
+from hamiltone.errors import InputError
+from hamiltone.paper.claims import CLAIMS
+from hamiltone.paper.pages import results_page, verdict_table, write_pages
+from hamiltone.paper.pages.items import ITEMS, expand, measurements
+from hamiltone.paper.pages.rows import row
+from hamiltone.paper.pages.section import Section
+from hamiltone.paper.reference import Printed, reference
+from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, ModelSpeeds, SpeedCell
+from hamiltone.paper.store import Stored, read_results, write_result
+
+PRINTED = Printed(3.83, 2, "± 6.58")
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return read_results(RESULTS)
+
+
+def rows(name, evidence):
+    return {(one.group, one.quantity): one for one in ITEMS[name].view(evidence).rows}
+
+
+def test_a_row_shows_the_digits_of_the_paper():
+    one = row("g", "q", PRINTED, around(0.047, 0.001), scale=100)
+    assert (one.show(one.ours), one.interval, one.show(one.difference, sign=True)) == ("4.70", "4.60 to 4.80", "+0.87")
+    assert row("g", "q", None, around(1.0, float("nan"))).interval == ""
+
+
+def test_the_status_says_how_much_of_the_paper_is_covered():
+    there, gap = row("g", "a", PRINTED, 1.0), row("g", "b", PRINTED)
+    assert Section((there,)).status == "measured"
+    assert Section((there, gap)).status == "in part"
+    assert Section((gap,)).status == "not measured"
+    assert Section(picture="x.png").status == "drawn"
+
+
+def test_every_table_of_the_reference_has_a_view_and_every_view_its_measurements():
+    tables = {name for name in reference() if name.startswith(("table", "figure"))}
+    assert tables <= ITEMS.keys()
+    assert {need for item in ITEMS.values() for need in item.needs} == TYPES.keys()
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_view_keeps_the_papers_rows_without_any_result(name):
+    section = ITEMS[name].view({})
+    assert all(one.ours is None for one in section.rows)
+    assert section.status == "not measured" and section.picture == ""
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_a_view_takes_whole_results(name):
+    assert ITEMS[name].view(whole_evidence()).status != "" or name
+
+
+def test_names_are_spelt_out_and_unknown_ones_refused():
+    assert "table1" in expand(["all"]) and "ablation" not in expand(["all"])
+    assert expand(["table4", "table10", "table4"]) == ["table4", "table10"]
+    assert measurements(["table4", "table10"]) == ["agreement"]
+    assert measurements(["cost", "table1"]) == ["cost"]
+    with pytest.raises(InputError, match=r"table16.*table1"):
+        expand(["table16"])
+
+
+def test_tables_4_10_and_11_tell_the_same_agreement(stored):
+    overall = rows("table4", stored)["agreement in %", "overall"].ours
+    assert rows("table10", stored)["agreement in %", "overall"].ours == pytest.approx(overall)
+    assert rows("table11", stored)["top-1", "agreement in %"].ours == pytest.approx(overall)
+
+
+def test_heads_of_two_models_are_not_subtracted(stored):
+    found = rows("table10", stored)
+    assert all(one.difference is None for (_, name), one in found.items() if "head" in name)
+    assert sum("ours:" in name for _, name in found) == 8
+
+
+def test_table_9_tells_what_padding_costs(stored):
+    speeds = LayerSpeeds((LayerSpeed(512, {"shared": 1.0, "hamilton": 3.0, "hamilton, unpadded": 6.0}, around(3.0)),))
+    found = rows("table9", {**stored, "layer-speed": Stored("layer-speed", MADE, speeds)})
+    assert found["T = 512", "hamilton without padding, over with"].ours == 2.0
+    assert found["T = 512", "shared MACs"].note == "equal in every printed digit"
+    assert found["T = 1024", "speed-up"].ours is None
+
+
+def test_table_3_has_the_four_cells_beside_the_papers_factors():
+    cells = [
+        SpeedCell("qconformer", rule, path, 15.3, 1.0, 0.9, 1.1)
+        for rule in ("shared", "hamilton")
+        for path in ("fused", "explicit")
+    ]
+    speeds = ModelSpeeds(tuple(cells), ())
+    found = rows("table3", {"model-speed": Stored("model-speed", MADE, speeds)})
+    assert found["qconformer: CPU, 15.3 s", "RTF, hamilton explicit"].paper == 0.610
+    assert found["qconformer: CPU, 15.3 s", "RTF, shared fused"].paper == 0.259
+    assert found["qtransformer: CPU", "RTF, shared"].ours is None
+
+
+def test_the_sweep_lists_what_lands_within_five_percent():
+    settings = sweep(0.88)
+    printed = reference()["table7"]
+    near = replace(settings.landings[3], shared=around(printed["shared"].value, 1e-5), hamilton=around(4.87e-4, 1e-6))
+    landings = (*settings.landings[:3], near, *settings.landings[4:])
+    evidence = {"gradient-settings": Stored("", MADE, replace(settings, landings=landings))}
+    section = ITEMS["gradient-settings"].view(evidence)
+    assert section.remark.startswith(f"1 of {len(landings)} settings")
+    assert sum(one.group.startswith("within 5 % of Table 7") for one in section.rows) == 3
+
+
+def test_the_ablation_shows_how_far_the_weights_have_moved():
+    found = rows("ablation", {"ablation": Stored("ablation", MADE, twins())})
+    assert found["hamilton: 1 heads, 4 maps", "W of query with its start"].ours == 0.5
+    assert found["shared and Hamilton, different seeds", "correlation"].paper == 0.028
+
+
+def test_the_page_names_commands_models_and_modes(stored):
+    page = results_page(stored)
+    assert "## Table 4: Agreement of components" in page and "compact-hamilton (hamilton, seed 0, step 1600" in page
+    assert page.count("| full |") + page.count("| quick |") + page.count("| full, quick |") > 10
+    assert not re.search(r"/(home|root|work|tmp)/", page)
+
+
+def test_the_verdicts_are_a_table_of_all_claims(stored):
+    lines = verdict_table(stored).splitlines()
+    assert len(lines) == len(CLAIMS) + 2
+    assert sum("**not tested**" in line for line in lines) > 5
+
+
+def test_pages_are_written_only_where_asked(tmp_path, stored):
+    write_result(tmp_path / "results", stored["cost"])
+    docs = tmp_path / "docs"
+    assert write_pages(tmp_path / "results", docs) == [docs / "RESULTS.md"]
+    (docs / "findings.md").write_text("a\n<!-- generated by hamiltone reproduce: verdicts -->\n<!-- end -->\nz\n")
+    assert write_pages(tmp_path / "results", docs) == [docs / "RESULTS.md", docs / "findings.md"]
+    text = (docs / "findings.md").read_text()
+    assert text.startswith("a\n") and text.endswith("<!-- end -->\nz\n") and "**supported**" in text

@@ -1,0 +1,107 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from hamiltone.analysis.gradients import Setting
+from hamiltone.data.pairs import FOLDERS
+from hamiltone.errors import InputError
+from hamiltone.evaluation import FileScores, Report, write_report
+from hamiltone.models import bundled, load_checkpoint
+from hamiltone.nn import ComponentScore, QAttention, make_rule
+from hamiltone.paper.measure.study import Options, Study
+from hamiltone.paper.measure.twins import Trained, ablation, compare_runs
+from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train, train_all
+from hamiltone.paper.results import METRICS
+from tasks import TOY
+
+
+def small_toy(path: Path) -> Path:
+    """The toy recipe cut to two steps of small batches."""
+    text = TOY.read_text()
+    for before, after in (
+        ("epochs = 2", "steps = 2"),
+        ("segment = 16_000\nlength = 140\nheld_out = 32", "segment = 2000\nlength = 4\nheld_out = 2"),
+        ("held_out_segment = 32_000", "held_out_segment = 4000"),
+        ("heads = 2", "heads = 1"),
+    ):
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text + "accelerator = 'cpu'\n")
+    return path
+
+
+def test_variants_differ_in_nothing_but_rule_and_heads():
+    models = [variant.apply(load_checkpoint(bundled()["toy"])[0], 1) for variant in VARIANTS]
+    x = torch.randn(1, 4000)
+    with torch.no_grad():
+        outputs = [model(x) for model in models]
+    shapes = [{name: tensor.shape for name, tensor in model.state_dict().items()} for model in models]
+    assert all(one == shapes[0] for one in shapes)
+    assert all(not torch.allclose(a, b) for n, a in enumerate(outputs) for b in outputs[:n])
+
+
+def test_all_but_shared_scores_have_four_maps_for_one():
+    maps = {variant.name: variant.times_heads * make_rule(variant.rule).maps for variant in VARIANTS}
+    assert maps.pop("shared") == 1 and set(maps.values()) == {4}
+
+
+def test_runs_come_seed_by_seed():
+    wanted = jobs(Path("r"), Path("runs"), Path("data"), 3)
+    assert [job.seed for job in wanted[: len(VARIANTS)]] == [0] * len(VARIANTS) and len(wanted) == 3 * len(VARIANTS)
+    assert len({job.folder for job in wanted}) == len(wanted)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_variant_is_trained_as_such_and_a_finished_run_is_found_again(tmp_path, monkeypatch):
+    pytest.importorskip("lightning_fabric", reason="training needs hamiltone[train]")
+    monkeypatch.setattr("hamiltone.training.launch.tune_cpu", lambda: None)  # it would outlive the test
+    (variant,) = (one for one in VARIANTS if one.name == "head-is-component")
+    job = Job(variant, 0, small_toy(tmp_path / "toy.toml"), tmp_path / "run", tmp_path)
+    assert list(train_all([job], 1)) == [job]
+    before = job.checkpoint.stat().st_mtime_ns
+    train(job)
+    assert job.checkpoint.stat().st_mtime_ns == before
+    trained = Trained(job)
+    assert all(isinstance(m.rule, ComponentScore) for m in trained.model.modules() if isinstance(m, QAttention))
+    assert trained.header.training["recipe"]["seed"] == 0
+
+
+class Kept(Trained):
+    """A bundled model in place of a run, with scores of its own."""
+
+    def __init__(self, folder: Path, variant, seed: int) -> None:
+        job = Job(variant, seed, TOY, folder / f"{variant.name}-{seed}", folder)
+        job.folder.mkdir()
+        self.job, self.seed = job, seed
+        self.model, header = load_checkpoint(bundled()["toy"])
+        self.header = replace(header, config=replace(header.config, heads=1))
+        variant.apply(self.model, 1)
+        files = [
+            FileScores(f"{n}", 1.0, 1.0, dict.fromkeys(METRICS, n + seed + 0.5 * (variant.name == "shared")))
+            for n in range(3)
+        ]
+        write_report(job.scores, Report(job.folder.name, METRICS, tuple(files)))
+
+
+def test_differences_are_taken_seed_by_seed_and_file_by_file(tmp_path):
+    runs = {variant.name: [Kept(tmp_path, variant, seed) for seed in range(3)] for variant in VARIANTS}
+    noisy = [torch.randn(1, 3000) for _ in range(2)]
+    found = compare_runs(runs, noisy, Setting(batch=2, length=8, trials=4))
+    assert found.files == 3 and [one.name for one in found.variants] == [variant.name for variant in VARIANTS]
+    for differences in found.differences.values():
+        assert all(one.mean == pytest.approx(0.5) and one.groups == 3 for one in differences.values())
+    assert found.same_rule.ks.mean == 0 and found.both_rules.ks.mean > 0
+    assert found.coupling.change.mean == pytest.approx(found.coupling.after.mean - found.coupling.before.mean)
+    assert found.variants[0].runs[1].scores["pesq"] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"quick": True}, "leave out --quick"), ({"seeds": 2}, "at least three seeds")]
+)
+def test_the_ablation_refuses_what_could_not_decide(tmp_path, changes, message):
+    for folder in FOLDERS["test"]:
+        (tmp_path / folder).mkdir()
+    with pytest.raises(InputError, match=message):
+        ablation(Study(Options(data=tmp_path, results=tmp_path, **changes)))

@@ -1,0 +1,174 @@
+"""Fill the generated tables of docs/compact.md, the card of the bundled model, from the files in results/.
+
+python tools/card.py
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hamiltone import markdown
+from hamiltone.analysis.cost import ModelCost, model_costs
+from hamiltone.evaluation import compare, read_report
+from hamiltone.metrics import Interval
+from hamiltone.paper.measure.speech import read_reports
+from hamiltone.paper.pair import PAIRS
+from hamiltone.paper.reference import reference
+
+_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
+_PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
+
+
+def fill_card(page: str, results: Path) -> str:
+    """The page with every generated place filled; a place whose results are missing says so."""
+    tables = {
+        "scores": scores,
+        "twins": twins,
+        "heldout": held_out,
+        "races": races,
+        "curve": curve,
+        "cost": cost,
+    }
+
+    wanted = markdown.block_names(page)
+    return markdown.fill_blocks(page, {name: tables[name](results) or "(not measured yet)\n" for name in wanted})
+
+
+def scores(results: Path) -> str:
+    """Every system on the test set, with 95 % intervals; below them, rows that others have published."""
+    found = {name: report.summary() for name, report in read_reports(results)}
+    if not found:
+        return ""
+    metrics = [name for name in _METRICS if any(summary.get(name) for summary in found.values())]
+    sizes = {f"{cost.preset}-{cost.attention}": cost for cost in model_costs(["compact"])}
+    sizes["compact"] = sizes["compact-shared"]
+    rows = [
+        [
+            system,
+            *_size(sizes.get(system)),
+            *(_interval(value) if (value := summary.get(name)) else "" for name in metrics),
+        ]
+        for system, summary in found.items()
+    ]
+    for printed in (reference()["table2"][name] for name in _PUBLISHED):
+        numbers = (printed.get(name) for name in metrics)
+        parameters = f"{1000 * printed['params'].value:.0f} K" if "params" in printed else ""
+        cells = ("" if number is None else f"{number.value:.{number.decimals}f}" for number in numbers)
+        rows.append([f"{printed['label']}, published", parameters, "", *cells])
+    return markdown.table(["system", "parameters", "GMAC/s", *metrics], rows)
+
+
+def _size(cost: ModelCost | None) -> tuple[str, str]:
+    return ("", "") if cost is None else (f"{cost.parameters / 1e3:.0f} K", f"{cost.macs_per_second / 1e9:.2f}")
+
+
+def twins(results: Path) -> str:
+    """Shared less Hamilton scores on the test set, file by file, after equal training."""
+    paths = [results / f"evaluate-{name}.json" for name in PAIRS["compact"]]
+    if not all(path.exists() for path in paths):
+        return ""
+    differences = compare(*map(read_report, paths))
+    rows = [
+        [name, f"{one.mean:+.3f}", f"{one.low:+.3f} to {one.high:+.3f}", str(one.files)]
+        for name, one in differences.items()
+    ]
+    return markdown.table(["metric", "shared - Hamilton", "95 % interval", "files"], rows)
+
+
+def held_out(results: Path) -> str:
+    """Before and after by the ratio of the input, on speakers and kinds of noise that training has not heard."""
+    folder = results / "heldout"
+    if not (folder / "unprocessed.json").exists() or not (folder / "compact.json").exists():
+        return ""
+    before, after = (read_report(folder / f"{name}.json") for name in ("unprocessed", "compact"))
+    groups = {"all": (before.summary(), after.summary())}
+    groups |= {name: (part, after.by_snr()[name]) for name, part in before.by_snr().items()}
+    rows = [
+        [name, *(cell for metric in before.metrics for cell in _pair(noisy[metric], ours[metric]))]
+        for name, (noisy, ours) in groups.items()
+    ]
+    heads = [f"{metric}, {which}" for metric in before.metrics for which in ("noisy", "enhanced")]
+    return f"{len(before.files)} mixtures.\n\n" + markdown.table(["input SNR", *heads], rows)
+
+
+def races(results: Path) -> str:
+    """Candidates that trained for the same time side by side, as ``hamiltone runs --json`` told."""
+    runs = _read(results / "races.json") or []
+    if not runs:
+        return ""
+    settings, metrics = list(runs[0]["settings"]), ("pesq", "stoi", "sisdr", "loss")
+    heads = ["run", *settings, "steps", "minutes", "audio s/s", *metrics]
+    rows = [
+        [
+            run["name"],
+            *(json.dumps(run["settings"][key]) for key in settings),
+            str(run["steps"]),
+            f"{run['minutes']:.0f}",
+            f"{run['units_per_second']:.1f}",
+            *(f"{run['metrics'][name]:.3f}" for name in metrics),
+        ]
+        for run in runs
+    ]
+    return markdown.table(heads, rows)
+
+
+def curve(results: Path) -> str:
+    """The validations of the bundled model's training, from the logs of its runs, one after the other."""
+    names = ("pesq", "pesq_gain", "stoi", "sisdr", "sisdr_gain", "loss")
+    rows = []
+    for path in sorted(results.glob("compact-log-*.jsonl")):
+        minutes = 0.0
+        for record in map(json.loads, path.read_text("utf-8").splitlines()):
+            if record["kind"] == "train":
+                minutes = record["elapsed"] / 60
+            else:
+                figures = [f"{record[name]:.3f}" for name in names]
+                rows.append([path.stem.rpartition("-")[2], str(record["step"]), f"{minutes:.0f}", *figures])
+    return markdown.table(["run", "step", "minutes", "PESQ", "gain", "STOI", "SI-SDR", "gain", "loss"], rows)
+
+
+def cost(results: Path) -> str:
+    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told, and of peers."""
+    measured = [
+        (f"{row['attention']} scores, {row['path']}", threads, row)
+        for threads in ("1", "2")
+        for row in _read(results / f"bench-compact-{threads}.json") or []
+        if row["folded"]
+    ]
+    measured += [(row["system"], "1", row) for row in map(_read, sorted(results.glob("bench-peer-*.json")))]
+    rows = [
+        [
+            system,
+            threads,
+            f"{row['seconds']:g}",
+            f"{row['rtf']:.4f}",
+            f"{row['rtf_p10']:.4f} to {row['rtf_p90']:.4f}",
+            f"{row['peak_mb']:.0f} MB",
+        ]
+        for system, threads, row in measured
+    ]
+    return markdown.table(["system", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory"], rows)
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+
+def _pair(before: Interval | None, after: Interval | None) -> tuple[str, str]:
+    return ("" if before is None else f"{before.mean:.2f}", "" if after is None else f"**{after.mean:.2f}**")
+
+
+def _interval(value: Interval) -> str:
+    digits = 3 if value.mean < 1 else 2
+    return f"{value.mean:.{digits}f} ({value.low:.{digits}f} to {value.high:.{digits}f})"
+
+
+def main() -> None:
+    """Fill the card of this clone."""
+    root = Path(__file__).parents[1]
+    card = root / "docs" / "compact.md"
+    card.write_text(fill_card(card.read_text("utf-8"), root / "results"), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
