@@ -56,7 +56,7 @@ def test_runs_come_seed_by_seed():
 @pytest.mark.filterwarnings("ignore")
 def test_a_variant_is_trained_as_such_and_a_finished_run_is_found_again(tmp_path, monkeypatch):
     pytest.importorskip("lightning_fabric", reason="training needs hamiltone[train]")
-    monkeypatch.setattr("hamiltone.training.launch.tune_cpu", lambda: None)  # it would outlive the test
+    monkeypatch.setattr("hamiltone.training.device.tune_cpu", lambda: None)  # it would outlive the test
     (variant,) = (one for one in VARIANTS if one.name == "head-is-component")
     job = Job(variant, 0, small_toy(tmp_path / "toy.toml"), tmp_path / "run", tmp_path)
     assert list(train_all([job], 1)) == [job]

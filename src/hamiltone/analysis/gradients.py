@@ -83,6 +83,7 @@ def score_gradient(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
         returns: ``(B, H, S, N, N)``, S = 1 or 4
     """
     q, k, v = attention.project(x, x)
+    q, k = attention.place(q, k)
     scores = attention.rule.scores(q, k).detach().requires_grad_()
     maps = scores.softmax(-1)
     heads = (maps.expand(-1, -1, 4, -1, -1) @ v.transpose(2, 3)).transpose(2, 3)  # Eq. 13 and 16 at once

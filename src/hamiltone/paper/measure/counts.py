@@ -1,6 +1,7 @@
 """What is counted: products, softmaxes, multiply-accumulates, parameters and hyper-parameters."""
 
-from hamiltone.analysis.cost import RULES, hyperparameters, layer_costs, model_costs, score_cost
+from hamiltone.analysis.cost import hyperparameters, layer_costs, model_costs, score_cost
+from hamiltone.nn.rules import COMPARED
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import LENGTHS, Costs
 
@@ -12,7 +13,7 @@ def costs(study: Study) -> Costs:
     """Tables 1 and 12, the counts of Table 9 and the sizes of the models of Tables 2 and 3."""
     study.use_data("counted, not run")
     return Costs(
-        scores=tuple(score_cost(rule, name) for name, rule in RULES.items()),
+        scores=tuple(score_cost(name) for name in COMPARED),
         layers=tuple(layer_costs(LENGTHS)),
         models=tuple(model_costs(PRESETS)),
         hyperparameters=tuple(hyperparameters(name) for name in ("qconformer", "real-conformer")),
