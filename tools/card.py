@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hamiltone import markdown
-from hamiltone.analysis.cost import ModelCost, model_costs
+from hamiltone.analysis.cost import model_costs
 from hamiltone.evaluation import compare, read_report
 from hamiltone.metrics import Interval
 from hamiltone.paper.measure.speech import read_reports
@@ -40,12 +40,11 @@ def scores(results: Path) -> str:
     if not found:
         return ""
     metrics = [name for name in _METRICS if any(summary.get(name) for summary in found.values())]
-    sizes = {f"{cost.preset}-{cost.attention}": cost for cost in model_costs(["compact"])}
-    sizes["compact"] = sizes["compact-shared"]
+    sizes = _sizes(results)
     rows = [
         [
             system,
-            *_size(sizes.get(system)),
+            *sizes.get(system, ("", "")),
             *(_interval(value) if (value := summary.get(name)) else "" for name in metrics),
         ]
         for system, summary in found.items()
@@ -58,8 +57,17 @@ def scores(results: Path) -> str:
     return markdown.table(["system", "parameters", "GMAC/s", *metrics], rows)
 
 
-def _size(cost: ModelCost | None) -> tuple[str, str]:
-    return ("", "") if cost is None else (f"{cost.parameters / 1e3:.0f} K", f"{cost.macs_per_second / 1e9:.2f}")
+def _sizes(results: Path) -> dict[str, tuple[str, str]]:
+    """Parameters and multiply-accumulates per second by system: ours counted here, peers' by examples/peers.py."""
+    ours = {
+        f"{cost.preset}-{cost.attention}": (cost.parameters, cost.macs_per_second) for cost in model_costs(["compact"])
+    }
+    ours["compact"] = ours["compact-shared"]
+    peers = {
+        name: (size["parameters"], size["macs_per_second"])
+        for name, size in (_read(results / "peer-sizes.json") or {}).items()
+    }
+    return {name: (f"{numbers / 1e3:.0f} K", f"{macs / 1e9:.2f}") for name, (numbers, macs) in (ours | peers).items()}
 
 
 def twins(results: Path) -> str:
@@ -128,7 +136,10 @@ def curve(results: Path) -> str:
 
 
 def cost(results: Path) -> str:
-    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told, and of peers."""
+    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told, and of peers.
+
+    Peers were measured in turn with compact; compare speed by that ratio, as the machine may be slower another day.
+    """
     measured = [
         (f"{row['attention']} scores, {row['path']}", threads, row)
         for threads in ("1", "2")
@@ -144,10 +155,12 @@ def cost(results: Path) -> str:
             f"{row['rtf']:.4f}",
             f"{row['rtf_p10']:.4f} to {row['rtf_p90']:.4f}",
             f"{row['peak_mb']:.0f} MB",
+            f"{row['ratio']['compact']:.2f}" if "compact" in row.get("ratio", {}) else "",
         ]
         for system, threads, row in measured
     ]
-    return markdown.table(["system", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory"], rows)
+    heads = ["system", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory", "time / compact's"]
+    return markdown.table(heads, rows)
 
 
 def _read(path: Path) -> Any:

@@ -45,6 +45,13 @@ def test_scores_have_a_row_for_every_report(tmp_path: Path) -> None:
     assert paper == "| QConformer, shared, published | 800 K |  | 3.18 |"
 
 
+def test_peers_have_the_sizes_of_their_graphs(tmp_path: Path) -> None:
+    report(tmp_path / "a.json", "other", 2.0, 2.0)
+    sizes = {"other": {"parameters": 23_826, "macs_per_second": 59_840_000}}
+    (tmp_path / "peer-sizes.json").write_text(json.dumps(sizes))
+    assert fill("scores", tmp_path)[2] == "| other | 24 K | 0.06 | 2.00 (2.00 to 2.00) |"
+
+
 def test_twins_are_compared_file_by_file(tmp_path: Path) -> None:
     report(tmp_path / "evaluate-compact-shared.json", "compact-shared", 2.0, 4.0)
     report(tmp_path / "evaluate-compact-hamilton.json", "compact-hamilton", 1.5, 3.5)
@@ -82,8 +89,9 @@ def test_cost_has_a_row_for_every_folded_variant_and_every_peer(tmp_path: Path) 
     speed = {"seconds": 10.0, "rtf": 0.05, "rtf_p10": 0.04, "rtf_p90": 0.06, "peak_mb": 80.4}
     rows = [{"attention": "shared", "path": "fused", "folded": folded, **speed} for folded in (True, False)]
     (tmp_path / "bench-compact-2.json").write_text(json.dumps(rows))
-    (tmp_path / "bench-peer-other.json").write_text(json.dumps({"system": "other", **speed}))
+    peer = {"system": "other", **speed, "ratio": {"compact": 0.5}}
+    (tmp_path / "bench-peer-other.json").write_text(json.dumps(peer))
     assert fill("cost", tmp_path)[2:] == [
-        "| shared scores, fused | 2 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |",
-        "| other | 1 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |",
+        "| shared scores, fused | 2 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |  |",
+        "| other | 1 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB | 0.50 |",
     ]
