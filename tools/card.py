@@ -59,10 +59,9 @@ def scores(results: Path) -> str:
 
 def _sizes(results: Path) -> dict[str, tuple[str, str]]:
     """Parameters and multiply-accumulates per second by system: ours counted here, peers' by examples/peers.py."""
-    ours = {
-        f"{cost.preset}-{cost.attention}": (cost.parameters, cost.macs_per_second) for cost in model_costs(["compact"])
-    }
-    ours["compact"] = ours["compact-shared"]
+    costs = model_costs(["compact", "live"])
+    ours = {f"{cost.preset}-{cost.attention}": (cost.parameters, cost.macs_per_second) for cost in costs}
+    ours |= {name: ours[f"{name}-shared"] for name in ("compact", "live")}
     peers = {
         name: (size["parameters"], size["macs_per_second"])
         for name, size in (_read(results / "peer-sizes.json") or {}).items()
@@ -104,12 +103,13 @@ def races(results: Path) -> str:
     runs = _read(results / "races.json") or []
     if not runs:
         return ""
-    settings, metrics = list(runs[0]["settings"]), ("pesq", "stoi", "sisdr", "loss")
+    settings = list(dict.fromkeys(key for run in runs for key in run["settings"]))
+    metrics = ("pesq", "stoi", "sisdr", "loss")
     heads = ["run", *settings, "steps", "minutes", "audio s/s", *metrics]
     rows = [
         [
             run["name"],
-            *(json.dumps(run["settings"][key]) for key in settings),
+            *(json.dumps(run["settings"][key]) if key in run["settings"] else "" for key in settings),
             str(run["steps"]),
             f"{run['minutes']:.0f}",
             f"{run['units_per_second']:.1f}",
