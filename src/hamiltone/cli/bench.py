@@ -8,7 +8,7 @@ import typer
 
 from hamiltone.cli.options import numbers, spinner
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed and memory on this machine.")
 
 
 @app.callback()

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from hamiltone.cli.options import spinner, wide_console
 
@@ -47,6 +46,8 @@ def reproduce(
 
 
 def _print(result: "Result") -> None:
+    from rich.table import Table
+
     console = wide_console()
     table = Table(title=f"{result.name}: {result.title} ({result.status})", title_justify="left")
     for heading in ("", "", "paper", "ours", "95 % interval", "difference", "note"):
