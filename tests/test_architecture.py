@@ -93,6 +93,22 @@ def test_importing_the_package_loads_nothing_heavy():
     } & set(loaded)
 
 
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_come_at_once(option):
+    """Nothing heavy is imported, which unlike seconds can be asserted."""
+    code = f"""
+import atexit, sys
+atexit.register(lambda: print(*sorted({{name.split('.')[0] for name in sys.modules}}), file=sys.stderr))
+from hamiltone.__main__ import main
+sys.argv = ["hamiltone", {option!r}]
+main()
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "hamiltone" in child.stdout
+    heavy = {"torch", "numpy", "rich", "soundfile", "scipy", "pydantic", "matplotlib", "safetensors"}
+    assert not heavy & set(child.stderr.split())
+
+
 def test_nothing_is_ever_unpickled():
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()

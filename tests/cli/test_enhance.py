@@ -510,3 +510,4 @@ def test_help_says_what_it_is_for(run: Run) -> None:
     assert "it works on recordings, not on live sound" in text
     assert text.count("Example: hamiltone enhance") == 2
     assert 'pip install "hamiltone[media]"' in text
+    assert "<bool>" not in text

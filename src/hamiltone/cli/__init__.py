@@ -19,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: rich takes long to import
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(analyse.app, name="analyse")

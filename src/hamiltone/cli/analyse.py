@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from hamiltone.cli.options import numbers, rules, spinner, wide_console
 from hamiltone.errors import InputError
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from hamiltone.analysis.statistics import Spread
     from hamiltone.models import Header
 
-app = typer.Typer(no_args_is_help=True, help="Look into the attention of a model.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into the attention of a model.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Data = Annotated[
@@ -245,6 +244,8 @@ def _print_spreads(
 
 
 def _print(title: str, headings: tuple[str, ...], rows: list[list[Any]], caption: str = "") -> None:
+    from rich.table import Table
+
     table = Table(title=title, caption=caption or None, title_justify="left", caption_justify="left")
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="right" if number else "left")

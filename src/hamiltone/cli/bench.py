@@ -10,7 +10,7 @@ import typer
 from hamiltone.cli.options import numbers, rules, spinner, use_rule
 from hamiltone.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and memory on this machine.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed and memory on this machine.")
 
 
 @app.callback()

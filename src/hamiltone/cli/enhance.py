@@ -5,17 +5,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskProgressColumn, TextColumn
-from rich.text import Text
 
 from hamiltone.allocator import keep_freed_memory
 from hamiltone.cli.options import printable
@@ -62,7 +57,7 @@ def enhance(
 
     Sample rate, channels, length, level and encoding are kept. Media that
     cannot be written (m4a, mp4, webm ...) become wav; to read them, install
-    the extra: pip install "hamiltone\\[media]". A file that is damaged or cut
+    the extra: pip install "hamiltone[media]". A file that is damaged or cut
     short is enhanced as far as it can be read, and never overwritten. A file
     that cannot be read is reported, the others go on, and the exit code is 2.
     Of several files, those whose results are there already are passed over.
@@ -71,6 +66,7 @@ def enhance(
 
     Example: hamiltone enhance takes/ talk.mp3 -o clean/ --strength 0.9
     """
+    from hamiltone.cli.bar import audio_progress_bar
     from hamiltone.inference import enhance_paths
     from hamiltone.inference.settings import resolve_model
 
@@ -86,7 +82,7 @@ def enhance(
             _save_stdin(spool)
         sources = [spool if source == STREAM else source for source in inputs]
         target = result if out == STREAM else out
-        with _progress_bar() as (console, progress):
+        with audio_progress_bar() as (console, progress):
             for report in enhance_paths(
                 sources, target, model=enhancer, strength=strength, overwrite=overwrite, progress=progress
             ):
@@ -179,35 +175,3 @@ def _line(report: "FileReport") -> str:
         return note
     line = printable(f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s")
     return f"{line}\n{note}" if report.note else line
-
-
-class _TimeLeft(ProgressColumn):
-    """Counts down to the end that the pace of all windows so far predicts; they are too few for rich's own estimate."""
-
-    def render(self, task: Task) -> Text:
-        end, elapsed = task.fields["end"], task.elapsed or 0.0
-        return Text("" if end is None else f"{timedelta(seconds=round(max(end - elapsed, 0)))} left")
-
-
-@contextmanager
-def _progress_bar() -> Iterator[tuple[Console, Callable[[float, float], None]]]:
-    """A console on standard error and a function that moves the bar on it; there is a bar only on a terminal."""
-    console = Console(stderr=True)
-    bar = Progress(
-        SpinnerColumn(),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.completed:.0f} of {task.total:.0f} s of audio"),
-        _TimeLeft(),
-        console=console,
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-
-    def move(done: float, total: float) -> None:
-        elapsed = bar.tasks[task].elapsed or 0.0
-        bar.update(task, completed=done, total=total, end=elapsed * total / done if done else None)
-
-    with bar:
-        task = bar.add_task("", total=0.0, end=None)
-        yield console, move

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from hamiltone.cli.options import progress_bar, wide_console
 from hamiltone.errors import InputError
@@ -93,6 +91,9 @@ def _system(model: str | None, enhanced: Path | None, unprocessed: bool) -> "Sys
 
 
 def _print(report: "Report") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     groups = report.by_snr()
     title = f"{report.system}: {len(report.files)} files"
     table = Table(title=title, caption="by input SNR on the right", box=SIMPLE_HEAD)  # no frame: it fits 80 columns
@@ -118,6 +119,8 @@ def _mean(value: "Interval | None", digits: int = 3) -> str:
 
 
 def _print_differences(first: str, second: str, differences: "dict[str, Difference]") -> None:
+    from rich.table import Table
+
     table = Table(
         title=f"{first} - {second}",
         caption="mean difference over the same files; interval by paired bootstrap, p by sign flips",

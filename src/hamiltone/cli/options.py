@@ -1,12 +1,16 @@
-"""What several verbs share: parsing of lists, and a sign of life on the terminal."""
+"""What several verbs share: parsing of lists, and a sign of life on the terminal.
+
+rich is imported where it prints: the help must come at once.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from hamiltone.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def rules(option: str, text: str) -> list[str]:
@@ -55,8 +59,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def wide_console() -> Console:
+def wide_console() -> "Console":
     """Standard output, and where that is no terminal, room enough for long names."""
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=160)
 
@@ -64,6 +70,8 @@ def wide_console() -> Console:
 @contextmanager
 def spinner(message: str) -> Iterator[Callable[[str], None]]:
     """A spinner on standard error while something takes long; yields a function that changes its message."""
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
@@ -75,6 +83,9 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with time left on standard error, only on a terminal; yields a function of done and total."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
     columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

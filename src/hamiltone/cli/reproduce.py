@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from hamiltone.cli.options import spinner, wide_console
 
@@ -65,6 +64,8 @@ def reproduce(
 
 
 def _print(name: str, title: str, section: "Section") -> None:
+    from rich.table import Table
+
     console = wide_console()
     table = Table(title=f"{name}: {title} ({section.status})", title_justify="left")
     for heading in ("", "", "paper", "ours", "95 % interval", "difference", "note"):

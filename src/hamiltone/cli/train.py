@@ -1,5 +1,7 @@
 """``hamiltone train``: a recipe in, a run folder out."""
 
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +10,10 @@ import typer
 from hamiltone.errors import InputError
 
 _LARGEST = 1_000_000  # bytes of a recipe
+_DEEP = "its tables, or those of a key=value, are nested too deeply"
+_DEEP_KEY = re.compile(
+    r"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){64}"
+)  # the memory that tomllib takes grows with the square of its depth
 
 
 def train(
@@ -39,14 +45,11 @@ def train(
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
 
-    if recipe.exists() and not recipe.is_file():
-        raise InputError(f"cannot read the recipe {recipe}: it is not a regular file")
-    if recipe.exists() and recipe.stat().st_size > _LARGEST:
-        raise InputError(f"cannot read the recipe {recipe}: it is larger than {_LARGEST:,} bytes")
+    _check_size(recipe, overrides or [])
     try:
         plan = load_recipe(recipe, overrides or ())
     except RecursionError:
-        raise InputError(f"{recipe}: its tables, or those of a key=value, are nested too deeply") from None
+        raise InputError(f"{recipe}: {_DEEP}") from None
     if plan.seed >= 2**63:
         raise InputError(f"{recipe}: seed must be less than 2^63, got {plan.seed}")
     outcome = train_recipe(plan)
@@ -61,3 +64,17 @@ def train(
         typer.echo(f"{plan.run.folder}: {outcome.step} steps{best}")
     if outcome.stopped:
         raise typer.Exit(128 + outcome.stopped)
+
+
+def _check_size(recipe: Path, overrides: list[str]) -> None:
+    """Refuse what would fill the memory before it is known to be no recipe."""
+    texts = list(overrides)
+    if recipe.exists():
+        if not recipe.is_file():
+            raise InputError(f"cannot read the recipe {recipe}: it is not a regular file")
+        if recipe.stat().st_size > _LARGEST:
+            raise InputError(f"cannot read the recipe {recipe}: it is larger than {_LARGEST:,} bytes")
+        with suppress(OSError):  # is reported by who reads it
+            texts.append(recipe.read_text("utf-8", errors="replace"))
+    if any(_DEEP_KEY.search(text) for text in texts):
+        raise InputError(f"{recipe}: {_DEEP}")

@@ -1,4 +1,4 @@
-"""What a run tells: JSON lines, TensorBoard, and a progress bar on standard error."""
+"""What a run tells: JSON lines, TensorBoard, and on standard error a progress bar, or lines where it is no terminal."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -44,6 +44,7 @@ class RunLog(Log):
     def __init__(self, folder: RunFolder, step: int, position: float) -> None:
         self._folder, self._step = folder, step
         self._console = Console(stderr=True)
+        self._text = ""
         self._bar = _bar(self._console)
         self._task = self._bar.add_task("", total=1.0, text="")
         self._bar.update(self._task, completed=position)
@@ -65,7 +66,9 @@ class RunLog(Log):
             self._close()
 
     def record(self, kind: str, step: int, values: dict[str, float]) -> None:
-        """Write one JSON line and the same figures to TensorBoard."""
+        """Write one JSON line and the same figures to TensorBoard; where there is no bar, a line for the reader too."""
+        if kind == "train" and not self._console.is_terminal:
+            self.say(f"step {step}: {self._text}")
         with self._folder.writing(self._folder.log):
             self._lines.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
             self._lines.flush()
@@ -83,6 +86,7 @@ class RunLog(Log):
 
     def show(self, position: float, text: str) -> None:
         """Move the bar; there is one only on a terminal."""
+        self._text = text
         self._bar.update(self._task, completed=position, text=text)
 
     def say(self, line: str) -> None:
