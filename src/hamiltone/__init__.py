@@ -3,6 +3,7 @@
 The tour:
 
 - `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
+- `hamiltone.Stream(sample_rate)` does so for live sound, chunk by chunk; `hamiltone live` for calls and pipes.
 - `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
   ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention`
   takes any score rule, and `fold` turns any module into plain real layers for inference.
@@ -19,6 +20,7 @@ from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreR
 
 if TYPE_CHECKING:
     from hamiltone.inference import enhance as enhance
+    from hamiltone.runtime import Stream as Stream
 
 __version__ = "0.1.0.dev0"
 
@@ -29,6 +31,7 @@ __all__ = [
     "QLinear",
     "ScoreRule",
     "SharedScoreAttention",
+    "Stream",
     "algebra",
     "enhance",
     "fold",
@@ -37,9 +40,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the enhancer, and with it the audio libraries, when it is first asked for."""
+    """Import the enhancers, and with them the audio libraries, when they are first asked for."""
     if name == "enhance":
         from hamiltone.inference import enhance
 
         return enhance
+    if name == "Stream":
+        from hamiltone.runtime import Stream
+
+        return Stream
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
