@@ -13,7 +13,9 @@ def noise(length: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("source", "target"), RATES)
 def test_it_does_what_soxr_does(source, target):
-    samples = np.pad(noise(source // 4), ((0, 0), (source // 10, 0)))  # soxr's own first samples are inexact at 44.1 kHz
+    samples = np.pad(
+        noise(source // 4), ((0, 0), (source // 10, 0))
+    )  # soxr's own first samples are inexact at 44.1 kHz
     resampler = Resampler(source, target, 2)
     resampler.push(samples)
     result = resampler.pull(resampler.waiting)
