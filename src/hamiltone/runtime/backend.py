@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from hamiltone.models import Enhancer
 
 Spectrum = NDArray[np.complex64]
@@ -49,7 +51,8 @@ class TorchStep:
     def __init__(self, model: "Enhancer", name: str = "this model") -> None:
         if not model.streams:
             raise InputError(f"{name} looks ahead: it enhances recordings, not streams; choose live")
-        self._model, self._state = model.eval(), ()
+        self._model = model.eval()
+        self._state: tuple[Tensor, ...] = ()
 
     @property
     def sample_rate(self) -> int:

@@ -65,7 +65,7 @@ class Session:
         except Exception as error:  # it must not end in the device's thread; `run_device` raises it
             outdata[:] = 0
             self.error = self.error or error
-        self.levels = tuple(float(np.abs(data).max(initial=0.0)) for data in (indata, outdata))  # type: ignore[assignment]
+        self.levels = _peak(indata), _peak(outdata)
         self.samples += frames
         self.dropouts += bool(status)
         elapsed = time.perf_counter() - started
@@ -142,6 +142,10 @@ def list_devices() -> str:
 def decibels(peak: float) -> float:
     """A peak in decibels of full scale, -90 and more."""
     return max(20 * math.log10(max(peak, 1e-9)), -90.0)
+
+
+def _peak(block: NDArray[Any]) -> float:
+    return float(np.abs(block).max(initial=0.0))
 
 
 def _device(name: str | None) -> int | str | None:

@@ -3,15 +3,16 @@
 import time
 from dataclasses import dataclass
 from io import BufferedReader
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hamiltone.errors import InputError
 from hamiltone.runtime.interrupt import Interrupt
 from hamiltone.runtime.stream import Stream
 
-FORMATS = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
+FORMATS: dict[str, np.dtype[Any]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
 _MOST_BYTES = 1 << 16
 
 
@@ -44,7 +45,7 @@ def pass_through(
         except OSError as error:
             raise InputError(f"cannot read standard input: {error.strerror}") from error
 
-    def write(chunk: np.ndarray) -> None:
+    def write(chunk: NDArray[Any]) -> None:
         nonlocal silence
         rest, silence = chunk[:, silence:], max(silence - chunk.shape[1], 0)
         with interrupt.wait():

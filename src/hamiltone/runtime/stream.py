@@ -85,6 +85,7 @@ class Stream:
         self._fresh, self._dry = Fifo(channels), Fifo(channels)
         self._ready = Fifo(channels, zeros=self.latency)
         self._high: deque[list[float]] = deque(maxlen=2 + self._most_frames())  # gains of the last frames
+        self._end: int | None = None  # of the signal, in samples of the model's rate
         self._warned, self._like = False, np.zeros(0 if channels == 1 else (channels, 0), np.float32)
         self.reset()
 
@@ -126,7 +127,7 @@ class Stream:
         self._high.clear()
         self._taken = self._done = 0  # samples of the stream, in and out
         self._hops = 0  # taken by the model
-        self._end: int | None = None  # of the signal, in samples of the model's rate
+        self._end = None
         self._mix = self._strength
         self._warned = False
 
@@ -142,7 +143,7 @@ class Stream:
 
     def _sound(self, samples: NDArray[Any]) -> Samples:
         if samples.dtype == np.int16:
-            return samples.astype(np.float32) / 32768
+            return samples.astype(np.float32) / np.float32(32768)
         usable = np.abs(samples) <= _LOUDEST
         if usable.all():
             return samples.astype(np.float32, copy=False)
