@@ -23,6 +23,7 @@ ALLOWED = {
     "metrics": {"audio", "errors"},
     "data": {"audio", "errors"},
     "inference": {"audio", "models", "errors"},
+    "runtime": {"audio", "models", "errors"},
     "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors", "markdown"},
     "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
@@ -107,6 +108,12 @@ main()
     assert "hamiltone" in child.stdout
     heavy = {"torch", "numpy", "rich", "soundfile", "scipy", "pydantic", "matplotlib", "safetensors"}
     assert not heavy & set(child.stderr.split())
+
+
+def test_the_run_time_loads_no_torch_by_itself():
+    for path in (SOURCE / "runtime").glob("*.py"):
+        loaded = [line.split()[1] for line in path.read_text().splitlines() if line.startswith(("import ", "from "))]
+        assert not [name for name in loaded if name.split(".")[0] == "torch" or name.startswith("hamiltone.models")]
 
 
 def test_nothing_is_ever_unpickled():

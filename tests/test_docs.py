@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+import hamiltone.models
+from hamiltone.models import Header, save_checkpoint
 from hamiltone.nn import SharedScore
+from streams import SMALL, Counting, untrained
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -17,6 +20,21 @@ def test_the_examples_of_a_page_run(name):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.DOTALL)
     assert len(blocks) >= 2
     exec(compile("\n".join(blocks), f"docs/{name}.md", "exec"), {})
+
+
+def test_the_page_on_live_sound_runs_and_tells_the_true_latencies(monkeypatch, tmp_path):
+    path = tmp_path / "live.safetensors"
+    save_checkpoint(path, untrained(), Header(SMALL))
+    monkeypatch.setattr(hamiltone.models, "bundled", lambda: {"live": path})
+    page = (DOCS / "live.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "docs/live.md", "exec"), {})
+    rows = re.findall(r"\| ([\d.]+) kHz \| (\d+) \| ([\d.]+) \|", page)
+    assert len(rows) == 4
+    for rate, samples, ms in rows:
+        stream = hamiltone.Stream(round(1000 * float(rate)), Counting())
+        assert stream.latency == int(samples)
+        assert float(ms) == pytest.approx(stream.latency / float(rate), abs=0.05)
 
 
 def test_the_rule_in_contributing_scores_as_it_says():

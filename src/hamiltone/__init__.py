@@ -3,6 +3,7 @@
 The tour:
 
 - `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
+- `hamiltone.Stream(sample_rate)` does so for live sound, chunk by chunk; `hamiltone live` for calls and pipes.
 - `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
   ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention`
   takes any score rule, and `fold` turns any module into plain real layers for inference.
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hamiltone import algebra, nn
     from hamiltone.inference import enhance
     from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
+    from hamiltone.runtime import Stream
 
 __version__ = "0.1.0.dev0"
 
@@ -29,6 +31,7 @@ __all__ = [
     "QLinear",
     "ScoreRule",
     "SharedScoreAttention",
+    "Stream",
     "algebra",
     "enhance",
     "fold",
@@ -41,7 +44,8 @@ def __getattr__(name: str) -> Any:
     if name in ("algebra", "nn"):
         return import_module(f"hamiltone.{name}")
     if name in __all__:
-        return getattr(import_module("hamiltone.inference" if name == "enhance" else "hamiltone.nn"), name)
+        room = {"enhance": "inference", "Stream": "runtime"}.get(name, "nn")
+        return getattr(import_module(f"hamiltone.{room}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

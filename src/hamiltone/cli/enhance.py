@@ -52,8 +52,8 @@ def enhance(
     """Take the noise out of recordings of speech.
 
     The model looks at ten seconds as a whole, at longer recordings in windows
-    of four seconds, at what comes before and what comes after: it works on
-    recordings, not on live sound.
+    of four seconds, at what comes before and what comes after. For live sound
+    there is hamiltone live.
 
     Sample rate, channels, length, level and encoding are kept. Media that
     cannot be written (m4a, mp4, webm ...) become wav; to read them, install

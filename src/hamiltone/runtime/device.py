@@ -1,0 +1,167 @@
+"""A stream between microphone and loudspeaker."""
+
+import importlib
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamiltone.errors import InputError
+from hamiltone.runtime.interrupt import Interrupt
+from hamiltone.runtime.stream import Stream
+from hamiltone.runtime.times import Times
+
+PATIENCE = 3.0
+"""Seconds without sound after which a device counts as gone."""
+_LIST = "list the devices with hamiltone live --devices"
+
+
+class Device(Protocol):
+    """What `sounddevice.Stream` is to us: it calls a `Session` for every block until it is closed."""
+
+    @property
+    def active(self) -> bool:
+        """Whether blocks still come."""
+
+    def abort(self) -> None:
+        """Stop at once."""
+
+    def close(self) -> None:
+        """Give the devices back."""
+
+
+class Session:
+    """What happens to every block, and what there is to show of it.
+
+    Attributes:
+        late: Blocks that took longer than they last.
+        dropouts: Blocks before which the device lost sound.
+        times: How long the blocks took.
+        levels: The peaks of the last block in and out, of full scale one.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream, self.times = stream, Times()
+        self.late = self.dropouts = self.samples = 0
+        self.levels = (0.0, 0.0)
+        self.error: Exception | None = None
+        self.seen = time.monotonic()
+        self._strength = stream.strength
+        self.bypassed = False
+
+    def toggle(self) -> None:
+        """Let the sound pass as it is, just as late, or enhance it again."""
+        self.bypassed = not self.bypassed
+        self.stream.strength = 0.0 if self.bypassed else self._strength
+
+    def callback(self, indata: NDArray[Any], outdata: NDArray[Any], frames: int, when: Any, status: Any) -> None:
+        """Enhance a block ``(frames, channels)``; the device's thread calls it."""
+        started = time.perf_counter()
+        try:
+            outdata[:] = self.stream.process(indata.T).T
+        except Exception as error:  # it must not end in the device's thread; `run_device` raises it
+            outdata[:] = 0
+            self.error = self.error or error
+        self.levels = _peak(indata), _peak(outdata)
+        self.samples += frames
+        self.dropouts += bool(status)
+        elapsed = time.perf_counter() - started
+        self.times.add(elapsed)
+        self.late += elapsed > frames / self.stream.sample_rate
+        self.seen = time.monotonic()
+
+
+def run_device(
+    session: Session,
+    device: Device,
+    *,
+    key: Callable[[float], str],
+    show: Callable[[Session], None],
+    interrupt: Interrupt,
+    patience: float = PATIENCE,
+) -> None:
+    """Stay until a key or a signal ends it; a device that stops or falls silent for good is an `InputError`.
+
+    `key` waits up to so many seconds for a key: b switches the bypass, q ends. `show` is called again and again.
+    """
+    try:
+        while session.error is None:
+            show(session)
+            with interrupt.wait():
+                pressed = key(0.1)
+            if pressed == "q":
+                return
+            if pressed == "b":
+                session.toggle()
+            if not device.active or time.monotonic() - session.seen > patience:
+                raise InputError(f"the audio device stopped; is it still connected? ({_LIST})")
+        raise session.error
+    except KeyboardInterrupt:
+        pass
+    finally:
+        device.abort()
+        device.close()
+
+
+def open_device(session: Session, block: int, source: str | None, target: str | None) -> Device:
+    """The real devices, running; names are those of `list_devices`, parts of them, or numbers."""
+    sounddevice, stream = _sounddevice(), session.stream
+    try:
+        device = sounddevice.Stream(
+            samplerate=stream.sample_rate,
+            blocksize=block,
+            device=(_device(source), _device(target)),
+            channels=stream.channels,
+            dtype="float32",
+            latency="low",
+            callback=session.callback,
+        )
+        device.start()
+    except (sounddevice.PortAudioError, ValueError) as error:
+        raise InputError(f"cannot open the audio devices: {_one_line(error)}; {_LIST}") from error
+    return device
+
+
+def default_rate(source: str | None) -> int:
+    """The sample rate that the microphone prefers."""
+    sounddevice = _sounddevice()
+    try:
+        return int(sounddevice.query_devices(_device(source), "input")["default_samplerate"])
+    except (sounddevice.PortAudioError, ValueError) as error:
+        raise InputError(f"there is no microphone to use: {_one_line(error)}; {_LIST}") from error
+
+
+def list_devices() -> str:
+    """The devices by number and name."""
+    return str(_sounddevice().query_devices()) or "there are no audio devices"
+
+
+def decibels(peak: float) -> float:
+    """A peak in decibels of full scale, -90 and more."""
+    return max(20 * math.log10(max(peak, 1e-9)), -90.0)
+
+
+def _peak(block: NDArray[Any]) -> float:
+    return float(np.abs(block).max(initial=0.0))
+
+
+def _device(name: str | None) -> int | str | None:
+    return int(name) if name is not None and name.isdecimal() else name
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+
+
+def _sounddevice() -> Any:
+    try:
+        return importlib.import_module("sounddevice")
+    except ModuleNotFoundError:
+        raise InputError("microphone and loudspeaker need sounddevice: pip install 'hamiltone[live]'") from None
+    except OSError as error:
+        raise InputError(
+            f"sounddevice cannot use PortAudio ({_one_line(error)}); on Debian: apt install libportaudio2"
+        ) from None

@@ -1,0 +1,39 @@
+"""Ctrl-C and SIGTERM as a way to end, not as an accident."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupt:
+    """While entered, a signal ends a wait by a KeyboardInterrupt, the present one or the next; never a computation."""
+
+    def __init__(self) -> None:
+        self._asked = self._waiting = False
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Around whatever may take long for reasons outside."""
+        self._waiting = True
+        try:
+            if self._asked:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = False
+
+    @contextmanager
+    def handled(self) -> Iterator["Interrupt"]:
+        """Take over both signals, in the main thread, and give them back."""
+        before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+        if self._waiting:
+            raise KeyboardInterrupt

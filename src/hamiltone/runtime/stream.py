@@ -1,0 +1,234 @@
+"""Chunks of live sound in, chunks of the same size without noise out."""
+
+import time
+import warnings
+from collections import deque
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamiltone.audio.formats import to_pcm
+from hamiltone.errors import InputError
+from hamiltone.runtime.backend import StepBackend, resolve_backend
+from hamiltone.runtime.bands import high_band_gain
+from hamiltone.runtime.fifo import Fifo
+from hamiltone.runtime.frames import Frames
+from hamiltone.runtime.resampling import Resampler
+from hamiltone.runtime.times import Times
+
+if TYPE_CHECKING:
+    from hamiltone.models import Enhancer
+
+Samples = NDArray[np.float32]
+LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
+_LOUDEST = 1e6  # 120 dB over full scale is no sound
+_FADE_SECONDS = 0.02  # from one strength to the other
+
+
+class Stream:
+    """Takes the noise out of live sound, chunk by chunk, with a constant delay and in constant memory.
+
+    `process` returns as many samples as it is given, as an audio effect does: the enhanced signal `latency` samples
+    later, silence before that. `flush` returns the last `latency` samples and makes the stream ready for another
+    signal. All that came out, without the first `latency` samples, is as long as all that went in, and in step with it.
+
+    Samples that are NaN, infinite or beyond a million times full scale count as silence; the first is warned of.
+
+    Args:
+        sample_rate: In whole Hz, from 8 to 192 kHz.
+        model: A bundled model by name, a checkpoint by file, a model, or a back end; it must be made for streams.
+        channels: All get the gain that the model finds for their mean, which keeps the stereo image.
+        strength: Blends the input (0) with the enhanced signal (1); setting it later fades over.
+        separate: Enhance every channel by itself, as if it were the only one.
+
+    Attributes:
+        latency: The constant delay in samples.
+        times: How long every frame took.
+
+    Shape:
+        chunk: ``(L,)`` if there is one channel, or ``(channels, L)``; L >= 0, floating point of full scale one or int16
+        returns: the same shape and type
+    """
+
+    def __init__(
+        self,
+        sample_rate: int,
+        model: "str | Path | Enhancer | StepBackend" = "live",
+        channels: int = 1,
+        strength: float = 1.0,
+        *,
+        separate: bool = False,
+    ) -> None:
+        if int(sample_rate) != sample_rate or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
+            raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate}")
+        if channels < 1:
+            raise InputError(f"expected one channel or more, got {channels}")
+        backend = resolve_backend(model)
+        if backend.n_fft != 2 * backend.hop:
+            raise InputError(f"expected a model with a hop of half a frame, got {backend.n_fft} and {backend.hop}")
+        self.sample_rate, self.channels = int(sample_rate), channels
+        self.strength, self.times = strength, Times()
+
+        groups = channels if separate else 1
+        self._backends = [backend] + [backend.fresh() for _ in range(groups - 1)]
+        self._groups = [slice(n, n + 1) for n in range(channels)] if separate else [slice(None)]
+        self._frames = Frames(backend.n_fft, channels)
+        self._hop, self._model_rate = backend.hop, backend.sample_rate
+        self._forward = self._back = None
+        if self.sample_rate != self._model_rate:
+            self._forward = Resampler(self.sample_rate, self._model_rate, channels)
+            self._back = Resampler(self._model_rate, self.sample_rate, 2 * channels)
+        self.latency = self._delay()
+        self._fresh, self._dry = Fifo(channels), Fifo(channels)
+        self._ready = Fifo(channels, zeros=self.latency)
+        self._high: deque[list[float]] = deque(maxlen=2 + self._most_frames())  # gains of the last frames
+        self._end: int | None = None  # of the signal, in samples of the model's rate
+        self._warned, self._like = False, np.zeros(0 if channels == 1 else (channels, 0), np.float32)
+        self.reset()
+
+    @property
+    def strength(self) -> float:
+        """The share of the enhanced signal in the output."""
+        return self._strength
+
+    @strength.setter
+    def strength(self, strength: float) -> None:
+        if not 0 <= strength <= 1:
+            raise InputError(f"expected a strength from 0 to 1, got {strength}")
+        self._strength = float(strength)
+
+    def process(self, chunk: NDArray[Any]) -> NDArray[Any]:
+        """The next samples of the enhanced signal, as many as in `chunk`."""
+        result = np.empty_like(chunk)
+        samples, target = self._rows(chunk), self._rows(result)
+        self._like = chunk[..., :0]
+        for start in range(0, samples.shape[1], self.sample_rate):  # a second at a time, to hold no more than that
+            piece = slice(start, start + self.sample_rate)
+            enhanced = self._run(self._sound(samples[:, piece]))
+            target[:, piece] = to_pcm(enhanced, 16) >> 16 if result.dtype == np.int16 else enhanced
+        return result
+
+    def flush(self) -> NDArray[Any]:
+        """The last `latency` samples of the enhanced signal; the stream then begins anew."""
+        self._end = -(-self._taken * self._model_rate // self.sample_rate)
+        last = self.process(np.zeros((*self._like.shape[:-1], self.latency), self._like.dtype))
+        self.reset()
+        return last
+
+    def reset(self) -> None:
+        """Forget everything that came in and begin anew."""
+        parts = (*self._backends, self._frames, self._fresh, self._dry, self._ready, self._forward, self._back)
+        for part in parts:
+            if part is not None:
+                part.reset()
+        self._high.clear()
+        self._taken = self._done = 0  # samples of the stream, in and out
+        self._hops = 0  # taken by the model
+        self._end = None
+        self._mix = self._strength
+        self._warned = False
+
+    def _rows(self, chunk: NDArray[Any]) -> NDArray[Any]:
+        """A chunk as ``(channels, L)``, of which it is a view."""
+        rows = chunk[None] if chunk.ndim == 1 else chunk
+        if rows.ndim != 2 or len(rows) != self.channels:
+            shape = "(L,) or (1, L)" if self.channels == 1 else f"({self.channels}, L)"
+            raise InputError(f"expected a chunk of shape {shape}, got {chunk.shape}")
+        if chunk.dtype.kind != "f" and chunk.dtype != np.int16:
+            raise InputError(f"expected samples in floating point or int16, got {chunk.dtype}")
+        return rows
+
+    def _sound(self, samples: NDArray[Any]) -> Samples:
+        if samples.dtype == np.int16:
+            return samples.astype(np.float32) / np.float32(32768)
+        usable = np.abs(samples) <= _LOUDEST
+        if usable.all():
+            return samples.astype(np.float32, copy=False)
+        if not self._warned:
+            warnings.warn("NaN, infinite or absurdly loud samples in the stream count as silence", stacklevel=3)
+            self._warned = True
+        return np.where(usable, samples, 0).astype(np.float32)
+
+    def _run(self, samples: Samples) -> Samples:
+        """Take samples in, let the model see every hop that is whole, and return as many samples."""
+        self._taken += samples.shape[1]
+        self._dry.push(samples)
+        source = self._fresh if self._forward is None else self._forward
+        source.push(samples)
+        if self._forward is None:
+            while len(self._fresh) >= self._hop:
+                self._step(self._fresh.pop(self._hop))
+        else:
+            while self._forward.waiting >= self._hop:
+                self._step(self._forward.pull(self._hop))
+        return self._ready.pop(samples.shape[1])
+
+    def _step(self, hop: Samples) -> None:
+        """One hop ``(channels, hop)`` at the model's rate through the model, and what is then whole to the output."""
+        started = time.perf_counter()
+        if self._end is not None:
+            self._silence(hop, self._hops)
+        spectrum = self._frames.analyse(hop)
+        high, seen = [], min(self.sample_rate / self._model_rate, 1.0)
+        for channels, backend in zip(self._groups, self._backends, strict=True):
+            reference = spectrum[channels].mean(0)
+            gain = backend.step(reference)
+            if not np.isfinite(gain).all():
+                raise InputError("the model's gain is NaN or infinite; the model is damaged or diverged")
+            high.append(high_band_gain(reference, gain, seen=seen))
+            spectrum[channels] *= gain
+        filtered = self._frames.synthesise(spectrum)
+        self._high.append(high)
+        self._hops += 1
+        self.times.add(time.perf_counter() - started)
+        if self._hops == 1:
+            return  # what lies before the signal
+        if self._end is not None:
+            self._silence(filtered, self._hops - 2)
+        self._emit(filtered if self._back is None else self._widen(filtered))
+
+    def _silence(self, hop: Samples, number: int) -> None:
+        """Nothing sounds after the end of the signal."""
+        assert self._end is not None
+        hop[:, max(self._end - number * self._hop, 0) :] = 0
+
+    def _widen(self, filtered: Samples) -> Samples:
+        """Back at the stream's rate, with the band that the model does not see, scaled."""
+        assert self._back is not None
+        self._back.push(np.concatenate([filtered, self._frames.last]))
+        both = self._back.pull(self._back.waiting)
+        enhanced, low = both[: self.channels], both[self.channels :]
+        count = both.shape[1]
+        high = self._dry.peek(count) - low
+        place = (self._done + np.arange(count)) * (self._model_rate / (self.sample_rate * self._hop))
+        frames = np.arange(self._hops - len(self._high), self._hops)
+        for channels, gains in zip(self._groups, np.transpose(self._high), strict=True):
+            high[channels] *= np.interp(place, frames, gains).astype(np.float32)
+        return enhanced + high
+
+    def _emit(self, enhanced: Samples) -> None:
+        count = enhanced.shape[1]
+        self._done += count
+        step = 1 / (_FADE_SECONDS * self.sample_rate)
+        toward = np.clip(self._strength - self._mix, -step * np.arange(1, count + 1), step * np.arange(1, count + 1))
+        mix = (self._mix + toward).astype(np.float32)
+        self._ready.push((1 - mix) * self._dry.pop(count) + mix * enhanced)
+        if count:
+            self._mix += float(toward[-1])
+
+    def _delay(self) -> int:
+        """The most that the samples in can be ahead of those that are ready, just before a hop is whole."""
+        if self._forward is None or self._back is None:
+            return 2 * self._hop - 1
+        period = self._model_rate // gcd(self._model_rate, self.sample_rate)
+        return max(
+            self._forward.needed((hops + 1) * self._hop) - 1 - self._back.ready((hops - 1) * self._hop)
+            for hops in range(1, period + 2 + self._back.reach // self._hop)
+        )
+
+    def _most_frames(self) -> int:
+        """How many frames can lie between the newest one and the next sample out."""
+        return 1 if self._back is None else 2 + self._back.reach // self._hop
