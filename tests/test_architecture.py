@@ -20,10 +20,12 @@ ALLOWED = {
     "losses": {"audio", "errors"},
     "metrics": {"audio", "errors"},
     "data": {"audio", "errors"},
-    "inference": {"audio", "models", "errors"},
+    "runtime": {"errors"},
+    "inference": {"audio", "models", "runtime", "errors"},
     "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors"},
     "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
+    "export": {"algebra", "nn", "models", "runtime", "evaluation", "metrics", "errors"},
     "analysis": {"algebra", "nn", "models", "errors"},
     "paper": {
         "analysis",
@@ -70,6 +72,11 @@ def test_only_the_io_file_touches_soundfile_and_av():
 
 def _import_lines(path: Path) -> list[str]:
     return [line.strip() for line in path.read_text().splitlines() if line.strip().startswith(("import ", "from "))]
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "runtime").glob("*.py")), ids=lambda path: path.name)
+def test_the_run_time_needs_no_torch(path):
+    assert not any(line.split()[1].split(".")[0] == "torch" for line in _import_lines(path))
 
 
 def test_importing_the_package_loads_torch_and_nothing_heavier():
