@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from cases import randomise_
 import hamiltone.export.graph
+from cases import randomise_
 from hamiltone.export import export
 from hamiltone.export.check import MismatchError
 from hamiltone.export.int8 import quantised

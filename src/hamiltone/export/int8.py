@@ -69,7 +69,7 @@ def export_int8(
 def quantised(content: bytes, description: Description) -> bytes:
     """The graph in int8, with its description; loaded once, to see that it runs."""
     import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
 
     with tempfile.TemporaryDirectory(prefix="hamiltone-") as folder:
         path = Path(folder, "int8.onnx")

@@ -193,7 +193,7 @@ class Recurrent(nn.Module):
             shapes=((positions, self.directions, batch, width), (self.directions, batch, width)),
         )
         y = y.unflatten(-1, (4, -1)).permute(2, 0, 3, 1, 4).flatten(3)  # (B, N, 4, directions · dim)
-        return y, unflatten(last[0])
+        return y, unflatten(last.squeeze(0) if self.directions == 1 else last[0])
 
 
 def _update_first(x: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
-_TRACED_FRAMES = 24
+_TRACED_FRAMES = 37
 UNSTATED = "not stated"
 
 

@@ -1,16 +1,13 @@
 """Exported graphs in onnxruntime: spectra in, gains out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.errors import InputError
 from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, from_json
-
-if TYPE_CHECKING:
-    import onnxruntime
 
 Spectrum = NDArray[np.complex64]
 States = tuple[NDArray[np.float32], ...]
@@ -73,9 +70,10 @@ class OnnxGraph:
         return np.ascontiguousarray(gain).view(np.complex64)[..., 0], tuple(after)
 
 
-def _open(source: str | Path | bytes, name: str, threads: int | None) -> "onnxruntime.InferenceSession":
+def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
+    """An ``onnxruntime.InferenceSession``; onnxruntime has no types."""
     try:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-untyped]
     except ImportError:
         raise InputError('running an ONNX file needs onnxruntime: pip install "hamiltone[export]"') from None
     if not isinstance(source, bytes) and not Path(source).is_file():
@@ -91,7 +89,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> "onnxru
         raise InputError(f"{name} is not an ONNX file, or damaged: {reason[0] if reason else error!r}") from None
 
 
-def _check_shapes(session: "onnxruntime.InferenceSession", description: Description) -> None:
+def _check_shapes(session: Any, description: Description) -> None:
     """Compare what a graph takes and gives with what its description says."""
     spectrum, states = description.spectrum_shape, description.states
     takes = {SPECTRUM: spectrum, **{state.name: state.shape for state in states}}
