@@ -22,11 +22,12 @@ ALLOWED = {
     "losses": {"audio", "errors"},
     "metrics": {"audio", "errors"},
     "data": {"audio", "errors"},
-    "inference": {"audio", "models", "errors"},
     "runtime": {"audio", "models", "errors"},
+    "inference": {"audio", "models", "runtime", "errors"},
     "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
     "benchmark": {"nn", "models", "inference", "errors", "markdown"},
     "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
+    "export": {"algebra", "nn", "models", "runtime", "evaluation", "metrics", "errors"},
     "analysis": {"algebra", "nn", "models", "metrics", "errors"},
     "paper": {
         "algebra",

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import analyse, bench, enhance, evaluate, live, presets, reproduce, runs, score, train
+from hamiltone.cli import analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, score, train
 from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
@@ -26,6 +26,7 @@ app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
+app.command()(export.export)
 app.command()(live.live)
 app.command()(presets.presets)
 app.command()(reproduce.reproduce)

@@ -37,7 +37,9 @@ def enhance(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="A bundled model or a checkpoint; default: the bundled one."),
+        typer.Option(
+            metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
+        ),
     ] = None,
     strength: Annotated[
         float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")

@@ -75,7 +75,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class ModelName:
-    """A bundled model or a checkpoint; None is the default."""
+    """A bundled model, a checkpoint or an exported graph; None is the default."""
 
     name: str | None = None
 
@@ -103,9 +103,9 @@ def _by_stem(folder: Path) -> dict[str, Path]:
 
 @lru_cache(maxsize=1)
 def _model(name: str | None):  # type: ignore[no-untyped-def]
-    from hamiltone.models import load
+    from hamiltone.inference.settings import resolve_model
 
-    return load(name)
+    return resolve_model(name)
 
 
 @dataclass(frozen=True)

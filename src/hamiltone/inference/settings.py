@@ -28,12 +28,18 @@ class Settings:
 
 
 def resolve_model(model: Model, device: str = "cpu") -> Enhancer:
-    """Load the enhancer behind a name or file to `device`; one that is handed in stays where it is.
+    """Load the enhancer behind a name or file, a checkpoint or ONNX, to `device`; one that is handed in stays put.
 
     Either way it is put in evaluation mode.
     """
     if isinstance(model, Enhancer):
         return model.eval()
+    from hamiltone.inference.graph import SUFFIX, load_graph
     from hamiltone.models import load
+
+    if model is not None and Path(model).suffix.lower() == SUFFIX:
+        if device != "cpu":
+            raise InputError(f"{model} runs on the cpu alone, not on {device}")
+        return load_graph(model).eval()
 
     return load(model, device).eval()

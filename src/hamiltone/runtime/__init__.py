@@ -10,6 +10,9 @@ The walk of a chunk, file by file:
 - `times` counts how long frames took;
 - `pipe` and `device` put a stream between standard input and output, or between microphone and loudspeaker.
 
+Beside it, exported models: `description` is what their files say about themselves, `onnx_graph` loads, checks and runs
+them with onnxruntime.
+
 Nothing here imports torch before a torch model is asked for.
 """
 

@@ -1,0 +1,13 @@
+"""Speech models as ONNX files that run without torch.
+
+- `graph` is what is exported: spectra as pairs of reals in, gains out, with the level inside;
+- `layers` puts those layers into the network that onnxruntime has fused kernels for;
+- `reshapes` takes reshapes out of the way of convolutions;
+- `check` compares the graph with the model before anything is written;
+- `write` goes from a checkpoint to a file, `int8` to a quantised one, and judges it.
+"""
+
+from hamiltone.export.int8 import Cost, export_int8
+from hamiltone.export.write import Exported, export
+
+__all__ = ["Cost", "Exported", "export", "export_int8"]

@@ -1,0 +1,50 @@
+"""The exported graph against the model, before anything is written."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from hamiltone.models.enhancer import Enhancer
+from hamiltone.runtime.onnx_graph import OnnxGraph
+
+TOLERANCE = 1e-4
+LENGTHS = (2, 9, 70)
+"""Frames of the recordings that a graph is tried on; a stream is as long as the last."""
+
+
+class MismatchError(RuntimeError):
+    """The exported graph computes something else than the model: our fault, and no file is written."""
+
+
+@torch.no_grad()
+def check_graph(content: bytes, model: Enhancer, folded: Enhancer) -> float:
+    """Compare a graph with the model, as it was trained and folded; returns the largest difference of gains.
+
+    Raises a `MismatchError` if it is above 1e-4.
+    """
+    graph, worst = OnnxGraph(content, threads=1), 0.0
+    for spectrum in _spectra(model.stft.bins, LENGTHS[-1:] if graph.streams else LENGTHS):
+        expected = model.gain(spectrum)
+        found = torch.from_numpy(graph.gain(spectrum.numpy()))
+        for name, gain in (("the exported graph", found), ("the folded model", folded.gain(spectrum))):
+            difference = float((gain - expected).abs().max())
+            if not difference <= TOLERANCE:  # NaN neither
+                raise MismatchError(
+                    f"{name} differs from the model by {difference:.1e} over {spectrum.shape[1]} frames, "
+                    f"more than {TOLERANCE:.0e}; nothing was written"
+                )
+            worst = max(worst, difference)
+    return worst
+
+
+def _spectra(bins: int, lengths: tuple[int, ...]) -> Iterator[Tensor]:
+    """Noise that falls with frequency and changes its level by 60 dB over time, with a silent frame in the middle."""
+    generator = torch.Generator().manual_seed(0)
+    for frames in lengths:
+        noise = torch.randn(1, frames, bins, dtype=torch.complex64, generator=generator)
+        tilt = 30 / (1 + torch.arange(bins) / 8)
+        level = 10 ** (3 * torch.rand(1, frames, 1, generator=generator) - 2)
+        spectrum = noise * tilt * level
+        spectrum[:, frames // 2] = 0
+        yield spectrum

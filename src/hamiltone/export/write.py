@@ -1,0 +1,186 @@
+"""From a checkpoint to an ONNX file: traced, checked against the model, then written."""
+
+import hashlib
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+import hamiltone
+from hamiltone.errors import InputError
+from hamiltone.export.check import check_graph
+from hamiltone.export.graph import StepGraph, WindowGraph, first_states
+from hamiltone.models import DEFAULT, bundled, folded, load_checkpoint
+from hamiltone.models.checkpoint import Header
+from hamiltone.models.configs import to_json
+from hamiltone.models.enhancer import Enhancer
+from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, State
+
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+_TRACED_FRAMES = 37
+UNSTATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was written: what it is, its size in bytes and how far it is from the model."""
+
+    path: str
+    description: Description
+    size: int
+    difference: float
+
+
+def export(
+    model: str | Path | None = None, out: str | Path | None = None, *, licence: str = "", overwrite: bool = False
+) -> Exported:
+    """Write a speech checkpoint, a bundled one by name or any other by file, as an ONNX file.
+
+    A model that streams becomes a step graph, any other one a graph of whole windows. Before the file appears, whole or
+    not at all, the graph is compared with the model (see `check_graph`). Without `out` it is named after the model, in
+    the present folder. Weights that come with hamiltone are under Apache-2.0; say the `licence` of others.
+    """
+    source = find_checkpoint(model)
+    target = check_target(Path(f"{source.stem}.onnx") if out is None else Path(out), overwrite)
+    content, description, difference = make_graph(source, licence)
+    write_bytes(target, content)
+    return Exported(str(target), description, len(content), difference)
+
+
+def find_checkpoint(model: str | Path | None) -> Path:
+    """The file of a bundled model or of any other."""
+    check_packages()
+    name = DEFAULT if model is None else str(model)
+    path = bundled().get(name, Path(name))
+    if not path.is_file():
+        raise InputError(f"there is no model {name!r}: give a checkpoint or one of {', '.join(bundled())}")
+    return path
+
+
+def check_packages() -> None:
+    """Refuse to begin what will fail for want of a package."""
+    if missing := [package for package in _PACKAGES if not find_spec(package)]:
+        raise InputError(f'export needs {", ".join(missing)}: pip install "hamiltone[export]"')
+
+
+def check_target(target: Path, overwrite: bool) -> Path:
+    """Refuse a target that cannot be written, before the work is done."""
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; give a file")
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {target.parent}")
+    if target.exists() and not overwrite:
+        raise InputError(f"{target} is there already; to replace it, give --overwrite")
+    return target
+
+
+def make_graph(source: Path, licence: str = "") -> tuple[bytes, Description, float]:
+    """The content of the ONNX file for a checkpoint, its description, and how far it is from the model."""
+    model, header = load_checkpoint(source)
+    real = folded(model)
+    description = describe(model, header, source, licence)
+    graph = _trace(real, description)
+    graph.metadata_props[KEY] = description.to_json()
+    content = _serialised(graph)
+    return content, description, check_graph(content, model, real)
+
+
+def describe(model: Enhancer, header: Header, source: Path, licence: str) -> Description:
+    """What the file will say about itself."""
+    stft, streams = model.stft, model.streams
+    ours = source in bundled().values()
+    with torch.no_grad():
+        states = {name: tuple(state.shape) for name, state in first_states(model).items()} if streams else {}
+    return Description(
+        kind="step" if streams else "window",
+        sample_rate=model.sample_rate,
+        n_fft=stft.n_fft,
+        hop=stft.hop,
+        latency=stft.n_fft if streams else None,  # until the last frame that a sample lies in has been heard
+        licence=licence or ("Apache-2.0" if ours else UNSTATED),
+        checkpoint=hashlib.sha256(source.read_bytes()).hexdigest(),
+        version=hamiltone.__version__,
+        preset=header.preset,
+        config=to_json(header.config),
+        states=tuple(State(name, f"next_{name}", shape) for name, shape in states.items()),
+    )
+
+
+@torch.no_grad()
+def _trace(model: Enhancer, description: Description) -> "ir.Model":
+    from hamiltone.export.reshapes import tidy
+
+    if description.kind == "step":
+        states = description.states
+        module, inputs, shapes = StepGraph(model), tuple(torch.zeros(state.shape) for state in states), None
+        names = [state.name for state in states], [state.next for state in states]
+    else:
+        module, inputs, names = WindowGraph(model), (), ([], [])
+        shapes = ({1: torch.export.Dim("frames", min=2)},)
+    frames = 1 if description.kind == "step" else _TRACED_FRAMES
+    spectrum = torch.randn(1, frames, description.bins, 2)
+    with _quiet():
+        program = torch.onnx.export(
+            module.eval(),
+            (spectrum, *inputs),
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=[SPECTRUM, *names[0]],
+            output_names=[GAIN, *names[1]],
+            verbose=False,
+        )
+    assert program is not None
+    return tidy(program.model)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the exporter has to say about itself from the user."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+def _serialised(graph: "ir.Model") -> bytes:
+    import onnx_ir as ir
+
+    for node in graph.graph:
+        node.metadata_props.clear()  # where in the source it came from
+        node.doc_string = None
+    proto = ir.to_proto(graph)
+    del proto.graph.value_info[:]
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def write_bytes(target: Path, content: bytes) -> None:
+    """Write to a temporary file beside `target`, sync it to the disk and rename it."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

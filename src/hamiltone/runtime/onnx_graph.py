@@ -1,0 +1,111 @@
+"""Exported graphs in onnxruntime: spectra in, gains out."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamiltone.errors import InputError
+from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, from_json
+
+Spectrum = NDArray[np.complex64]
+States = tuple[NDArray[np.float32], ...]
+
+
+class OnnxGraph:
+    """A graph that ``hamiltone export`` wrote, checked and ready to run.
+
+    Args:
+        source: The file, or its content.
+        threads: CPU threads; None is one per core.
+
+    Shape:
+        spectrum: complex64 ``(1, T, F)``
+        gain: the same
+    """
+
+    def __init__(self, source: str | Path | bytes, *, threads: int | None = None) -> None:
+        name = "the graph" if isinstance(source, bytes) else str(source)
+        self._session = _open(source, name, threads)
+        metadata = self._session.get_modelmeta().custom_metadata_map
+        if KEY not in metadata:
+            raise InputError(f"{name} is an ONNX file, but none that hamiltone export wrote: it has no {KEY!r} entry")
+        try:
+            self.description = from_json(metadata[KEY])
+            _check_shapes(self._session, self.description)
+        except InputError as error:
+            raise InputError(f"{name} cannot be used: {error}") from None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the graph goes from frame to frame."""
+        return self.description.kind == "step"
+
+    def gain(self, spectrum: Spectrum) -> Spectrum:
+        """The gain of all frames of a recording; a step graph takes them one after the other, from its first state."""
+        if not self.streams:
+            return self._run(spectrum, ())[0]
+        states, gains = self.first_states(), []
+        for frame in range(spectrum.shape[1]):
+            gain, states = self._run(spectrum[:, frame : frame + 1], states)
+            gains.append(gain)
+        return np.concatenate(gains, axis=1)
+
+    def first_states(self) -> States:
+        """The states before the first frame."""
+        return tuple(np.zeros(state.shape, np.float32) for state in self.description.states)
+
+    def step(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:
+        """The gain of the next frame ``(1, 1, F)`` of a stream, and the states to go on from."""
+        if not self.streams:
+            raise ValueError("this graph looks ahead: it enhances recordings, not streams")
+        return self._run(spectrum, states)
+
+    def _run(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:
+        pairs = np.ascontiguousarray(spectrum, np.complex64).view(np.float32).reshape(*spectrum.shape, 2)
+        names = [state.name for state in self.description.states]
+        feed = {SPECTRUM: pairs, **dict(zip(names, states, strict=True))}
+        gain, *after = self._session.run([GAIN, *(state.next for state in self.description.states)], feed)
+        return np.ascontiguousarray(gain).view(np.complex64)[..., 0], tuple(after)
+
+
+def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
+    """An ``onnxruntime.InferenceSession``; onnxruntime has no types."""
+    try:
+        import onnxruntime  # type: ignore[import-untyped]
+    except ImportError:
+        raise InputError('running an ONNX file needs onnxruntime: pip install "hamiltone[export]"') from None
+    if not isinstance(source, bytes) and not Path(source).is_file():
+        raise InputError(f"there is no file {name}")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what fails is raised
+    options.intra_op_num_threads = threads or 0
+    content = source if isinstance(source, bytes) else str(source)
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own have no base in common
+        reason = str(error).strip().splitlines()
+        raise InputError(f"{name} is not an ONNX file, or damaged: {reason[0] if reason else error!r}") from None
+
+
+def _check_shapes(session: Any, description: Description) -> None:
+    """Compare what a graph takes and gives with what its description says."""
+    spectrum, states = description.spectrum_shape, description.states
+    takes = {SPECTRUM: spectrum, **{state.name: state.shape for state in states}}
+    gives = {GAIN: spectrum, **{state.next: state.shape for state in states}}
+    for verb, expected, nodes in (("take", takes, session.get_inputs()), ("give", gives, session.get_outputs())):
+        found = {node.name: _shape(node) for node in nodes}
+        if found != {name: _shape_text(shape) for name, shape in expected.items()}:
+            listed = ", ".join(f"{name} {shape}" for name, shape in found.items())
+            wanted = ", ".join(f"{name} {_shape_text(shape)}" for name, shape in expected.items())
+            raise InputError(f"its graph should {verb} {wanted}, but has {listed}")
+
+
+def _shape(node: Any) -> str:
+    kind = "" if node.type == "tensor(float)" else f"{node.type} "
+    return kind + _shape_text(tuple(size if isinstance(size, int) else None for size in node.shape))
+
+
+def _shape_text(shape: tuple[int | None, ...]) -> str:
+    return f"({', '.join('T' if size is None else str(size) for size in shape)})"

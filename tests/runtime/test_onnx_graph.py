@@ -1,0 +1,85 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphs import STEP, WINDOW, halving
+from hamiltone.errors import InputError
+from hamiltone.runtime.description import from_json
+from hamiltone.runtime.onnx_graph import OnnxGraph
+
+pytest.importorskip("onnxruntime", reason="running ONNX graphs needs the extra: pip install 'hamiltone[export]'")
+
+
+def spectrum(frames: int, bins: int = 33) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return (rng.standard_normal((1, frames, bins)) + 1j * rng.standard_normal((1, frames, bins))).astype(np.complex64)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 50])
+def test_a_window_graph_takes_any_number_of_frames(frames: int, tmp_path: Path) -> None:
+    path = tmp_path / "half.onnx"
+    path.write_bytes(halving())
+    graph = OnnxGraph(path)
+    assert not graph.streams
+    np.testing.assert_array_equal(graph.gain(spectrum(frames)), 0.5 * spectrum(frames))
+
+
+def test_a_step_graph_carries_its_state_from_frame_to_frame() -> None:
+    graph, x = OnnxGraph(halving(STEP)), spectrum(4)
+    expected = x * np.arange(1, 5, dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(graph.gain(x), expected)
+    states = graph.first_states()
+    for frame in range(4):
+        gain, states = graph.step(x[:, frame : frame + 1], states)
+        np.testing.assert_array_equal(gain, expected[:, frame : frame + 1])
+    np.testing.assert_array_equal(states[0], [[4, 4]])
+
+
+def test_a_window_graph_cannot_step() -> None:
+    with pytest.raises(ValueError, match="looks ahead"):
+        OnnxGraph(halving()).step(spectrum(1), ())
+
+
+@pytest.mark.parametrize("description", [WINDOW, replace(STEP, preset="live", config={"rows": 24})])
+def test_a_description_survives_the_round_trip(description) -> None:
+    assert from_json(description.to_json()) == description
+
+
+def without(name: str) -> str:
+    return json.dumps({key: value for key, value in json.loads(WINDOW.to_json()).items() if key != name})
+
+
+BAD = {
+    "not ONNX": (b"RIFF" + bytes(100), "is not an ONNX file"),
+    "empty": (b"", "is not an ONNX file"),
+    "cut short": (halving()[:-40], "is not an ONNX file|none that hamiltone export wrote"),
+    "not ours": (halving(metadata=""), "none that hamiltone export wrote"),
+    "no JSON": (halving(metadata="{"), "description is damaged"),
+    "other JSON": (halving(metadata="[1]"), "description is damaged"),
+    "lacks a field": (halving(metadata=without("hop")), "description is damaged"),
+    "another format": (halving(metadata=WINDOW.to_json().replace('"format": 1', '"format": 2')), "format is not 1"),
+    "another kind": (halving(metadata=replace(WINDOW, kind="other").to_json()), "description is damaged"),
+    "other bins": (halving(bins=65), r"should take spectrum \(1, T, 33, 2\), but has spectrum \(1, T, 65, 2\)"),
+    "no states": (halving(WINDOW, metadata=STEP.to_json()), "should take spectrum .* level"),
+    "another state": (
+        halving(STEP, metadata=STEP.to_json().replace("[1, 2]", "[1, 3]")),
+        r"level \(1, 3\), but has .* level \(1, 2\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
+def test_a_bad_file_is_one_clear_line(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        OnnxGraph(path)
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .*absent\.onnx"):
+        OnnxGraph(tmp_path / "absent.onnx")
