@@ -9,6 +9,7 @@ from graphs import STEP, WINDOW, halving
 from hamiltone.errors import InputError
 from hamiltone.runtime.description import from_json
 from hamiltone.runtime.onnx_graph import OnnxGraph
+from hamiltone.runtime.onnx_step import OnnxStep
 
 pytest.importorskip("onnxruntime", reason="running ONNX graphs needs the extra: pip install 'hamiltone[export]'")
 
@@ -38,9 +39,23 @@ def test_a_step_graph_carries_its_state_from_frame_to_frame() -> None:
     np.testing.assert_array_equal(states[0], [[4, 4]])
 
 
+def test_a_step_remembers_forgets_and_has_independent_copies() -> None:
+    first, frame = OnnxStep(OnnxGraph(halving(STEP))), spectrum(1)[0, 0]
+    assert (first.sample_rate, first.n_fft, first.hop) == (16_000, 64, 32)
+    np.testing.assert_array_equal(first.step(frame), frame)
+    np.testing.assert_array_equal(first.step(frame), 2 * frame)
+    np.testing.assert_array_equal(first.fresh().step(frame), frame)
+    np.testing.assert_array_equal(first.step(frame), 3 * frame)
+    first.reset()
+    np.testing.assert_array_equal(first.step(frame), frame)
+
+
 def test_a_window_graph_cannot_step() -> None:
+    graph = OnnxGraph(halving())
     with pytest.raises(ValueError, match="looks ahead"):
-        OnnxGraph(halving()).step(spectrum(1), ())
+        graph.step(spectrum(1), ())
+    with pytest.raises(InputError, match="looks ahead"):
+        OnnxStep(graph)
 
 
 @pytest.mark.parametrize("description", [WINDOW, replace(STEP, preset="live", config={"rows": 24})])

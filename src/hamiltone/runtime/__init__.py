@@ -11,7 +11,7 @@ The walk of a chunk, file by file:
 - `pipe` and `device` put a stream between standard input and output, or between microphone and loudspeaker.
 
 Beside it, exported models: `description` is what their files say about themselves, `onnx_graph` loads, checks and runs
-them with onnxruntime.
+them with onnxruntime, `onnx_step` remembers the states of one that streams.
 
 Nothing here imports torch before a torch model is asked for.
 """
