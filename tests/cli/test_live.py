@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hamiltone
 from hamiltone import cli
 from hamiltone.cli import live as verb
 from hamiltone.errors import InputError
@@ -40,17 +39,15 @@ def start(*arguments: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize(("encoding", "kind"), [("s16le", "<i2"), ("f32le", "<f4")])
-def test_a_pipe_gives_the_file_result_sample_for_sample(model, encoding, kind):
+def test_a_pipe_gives_what_the_stream_gives_without_its_latency(model, encoding, kind):
     samples = (NOISE * 32768).astype(kind) if kind == "<i2" else NOISE
     arguments = ("-", "--rate", "48000", "--channels", "2", "--format", encoding, "--model", model, "--json")
     done = subprocess.run(command(*arguments), input=samples.tobytes() + b"?", capture_output=True, check=True)
     result = np.frombuffer(done.stdout, kind).reshape(-1, 2)
-    expected = hamiltone.enhance(np.pad(samples, ((4800, 0), (0, 0))).T, 48_000, model=streaming_model()).T[4800:]
     assert result.shape == samples.shape
     stream = Stream(48_000, streaming_model(), 2)
     alone = np.concatenate([stream.process(samples.T), stream.flush()], 1)[:, stream.latency :].T
     np.testing.assert_allclose(result, alone, atol=1 if kind == "<i2" else 1e-6)
-    assert expected.shape == result.shape
     note, _, report = done.stderr.decode().partition("\n")
     assert note == "hamiltone: the input ended within a sample; 1 bytes were left out"
     report = json.loads(report)

@@ -63,7 +63,7 @@ def test_the_preset_live_streams_what_its_forward_pass_gives():
 @pytest.mark.parametrize("rate", [8_000, 11_025, 16_000, 44_100, 44_101, 48_000, 96_000, 192_000])
 @pytest.mark.parametrize("sizes", [[1], [10_000], [0, 1, 997]])
 def test_the_latency_is_constant_and_the_length_kept_for_any_chunks(rate, sizes):
-    length = rate // 10 if sizes == [1] else rate // 3
+    length = rate // 15 if sizes == [1] else rate // 4
     samples = (0.1 * np.random.default_rng(2).standard_normal(length)).astype(np.float32)
     stream = Stream(rate, Counting())
     np.testing.assert_allclose(run(stream, samples, sizes), samples, atol=1e-5)
@@ -71,9 +71,9 @@ def test_the_latency_is_constant_and_the_length_kept_for_any_chunks(rate, sizes)
 
 
 def test_no_smaller_latency_would_do():
-    for rate in (8_000, 16_000, 44_100, 48_000):
+    for rate in (16_000, 48_000):
         stream, least = Stream(rate, Counting()), 10_000
-        for _ in range(rate // 2):
+        for _ in range(rate // 8):
             stream.process(np.zeros(1, np.float32))
             least = min(least, len(stream._ready))
         assert least == 0
@@ -186,9 +186,9 @@ def test_a_backend_is_recognised_by_its_methods():
 
 
 def soak(stream: Stream, seconds: float) -> None:
-    """Feed a stream and compare what memory Python holds after a fiftieth of the time and at the end."""
+    """Feed a stream and compare what memory Python holds after the first ten seconds and at the end."""
     rng, chunk = np.random.default_rng(4), speech(stream.sample_rate, 2.0, stream.channels)
-    sizes, fed, early = rng.integers(0, chunk.shape[-1], 64), 0, 0
+    sizes, fed, early = rng.integers(0, chunk.shape[-1], 8), 0, 0
     tracemalloc.start()
     try:
         number = 0
@@ -197,7 +197,7 @@ def soak(stream: Stream, seconds: float) -> None:
             result = stream.process(chunk[..., :size])
             assert np.isfinite(result).all()
             fed, number = fed + size, number + 1
-            if not early and fed > seconds * stream.sample_rate / 50 and number > len(sizes):
+            if not early and fed > 10 * stream.sample_rate:
                 early = tracemalloc.get_traced_memory()[0]
         assert early and tracemalloc.get_traced_memory()[0] - early < 50_000
     finally:
@@ -205,11 +205,11 @@ def soak(stream: Stream, seconds: float) -> None:
 
 
 def test_minutes_of_sound_take_no_more_memory():
-    soak(Stream(48_000, Counting(0.5), 2), 300)
+    soak(Stream(16_000, Counting(0.5), 2), 300)
 
 
-def test_the_models_memory_does_not_grow():
-    soak(Stream(16_000, streaming_model()), 80)
+def test_neither_resampling_nor_the_model_holds_on_to_memory():
+    soak(Stream(44_100, streaming_model()), 30)
 
 
 @pytest.mark.soak

@@ -18,7 +18,7 @@ Samples = NDArray[np.float32]
 # The windowed sinc of soxr's quality VHQ, read off its impulse response between 48 and 16 kHz and between 16 and 8 kHz,
 # in units of the lower of the two rates: flat up to 0.456 of it, nothing above 0.5.
 _CUTOFF, _BETA, _LENGTH = 0.95566416, 18.433496, 265.4
-_TABLE = 2**22  # weights in a table
+_TABLE = 2**20  # weights in a table
 
 
 class Resampler:
@@ -79,7 +79,7 @@ def _filters(source_rate: int, target_rate: int) -> Samples:
     """Weights ``(phases, taps)``: a row for each place that a sample can have between two of the source.
 
     Rates that have no large divisor in common have more places than rows; then the nearest row before counts, which is
-    a jitter of less than a thousandth of a sample.
+    a jitter of less than 40 ns.
     """
     low = min(source_rate, target_rate)
     up, down = (rate // gcd(source_rate, target_rate) for rate in (target_rate, source_rate))
