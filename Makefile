@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check bench tables clean
+.PHONY: demo test check docs bench tables clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -17,6 +17,11 @@ check: .venv/developing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) docs
+
+# A broken link, a page outside the navigation or a name that does not resolve fails the build.
+docs: .venv/developing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/installed
 	$(BIN)/python -m hamiltone.benchmark.page
@@ -26,7 +31,7 @@ tables: .venv/developing
 	$(BIN)/hamiltone reproduce all
 
 clean:
-	rm -rf .venv build dist demo
+	rm -rf .venv build dist demo site
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -35,6 +40,6 @@ clean:
 
 # The metrics include pesq, which is built from source; without a C compiler the tests that need them are skipped.
 .venv/developing: .venv/installed
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,docs]'
 	$(PIP) --editable '.[metrics]' || echo 'The metrics could not be installed (is there a C compiler?): their tests will be skipped.'
 	touch $@
