@@ -34,7 +34,7 @@ A recipe is a TOML file: `hamiltone train RECIPE.toml [KEY=VALUE ...]`. On the c
 name of its table, as in `optimiser.lr=1e-4`. Unknown keys are errors. Sizes of models count quaternions, segments count
 samples. [Train on your own folders](training.md) is the guide; `recipes/` has recipes to start from.
 
-This page is written by `python tools/recipe_reference.py` from the tables in `hamiltone.training`; a test compares them.
+This page is written by `python tools/recipe_reference.py` from the tables in `hamiltone.training`.
 """
 
 SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
@@ -134,7 +134,7 @@ MEANINGS = {
     "shift": "Pixels by which an image is moved at most.",
     "mirror": "Whether images are mirrored at random.",
     "erasing": "Probability of an erased box.",
-    "mixup": "α of the Beta distribution from which the shares of two mixed images are drawn; 0 mixes none.",
+    "mixup": "Parameter α of the Beta distribution from which the shares of two mixed images are drawn; 0 mixes none.",
 }
 
 
@@ -169,7 +169,7 @@ def _rows(table: type) -> Iterator[tuple[str, str, str, str]]:
                 "**required**" if default is MISSING else f"`{json.dumps(default)}`" if default is not None else "none"
             )
         meaning = notes.get(name) or MEANINGS[name]
-        yield name, kind, shown, meaning[0].upper() + meaning[1:].rstrip(".") + "."
+        yield name, kind, shown, f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
 
 
 def _entries(table: type) -> Iterator[tuple[str, str, Any]]:

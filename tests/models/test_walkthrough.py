@@ -68,6 +68,7 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
     model, seen = load(), {}
     hook_modules(model, seen)
     model.network.network.register_forward_pre_hook(lambda _, inputs: seen.update(bands=shape_of(inputs)))
+    model.network.register_forward_hook(lambda _, inputs, output: seen.update(mask=shape_of(output)))
     monkeypatch.setattr("hamiltone.models.load", lambda *_: model)
 
     def keep(name: str, place: int | None = None) -> Callable[..., None]:

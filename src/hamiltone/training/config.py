@@ -95,7 +95,7 @@ class Run(Table):
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """The device."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """float32, or bfloat16 mixed with it."""
+    """All in float32, or mixed with bfloat16."""
     compile: bool = False
     """Whether torch.compile works on the model."""
     log_steps: PositiveInt = 50

@@ -27,7 +27,7 @@ class TextData(Table):
     root: Path
     """The folder with train.tsv."""
     classes: tuple[str, ...] = ("negative", "positive")
-    """The names of the labels 0, 1, ..."""
+    """The names of the labels, from 0 on."""
     held_out: float = Field(default=0.1, gt=0, lt=1)
     """The share of whole sentences that is for validation."""
     least: PositiveInt = 2
