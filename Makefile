@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check bench tables pages clean
+.PHONY: demo test check docs bench tables pages clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -17,6 +17,11 @@ check: .venv/developing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(MAKE) docs
+
+# A broken link, a page outside the navigation or a name that does not resolve fails the build.
+docs: .venv/developing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/installed
 	$(BIN)/python tools/bench.py
@@ -31,7 +36,7 @@ pages: .venv/developing
 	$(BIN)/python tools/card.py
 
 clean:
-	rm -rf .venv build dist demo
+	rm -rf .venv build dist demo site
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -40,6 +45,6 @@ clean:
 
 # The metrics include pesq, which is built from source; without a C compiler the tests that need them are skipped.
 .venv/developing: .venv/installed
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,docs]'
 	$(PIP) --editable '.[metrics]' || echo 'The metrics could not be installed (is there a C compiler?): their tests will be skipped.'
 	touch $@

@@ -1,6 +1,7 @@
-"""Imports flow one way: algebra <- nn <- models <- {inference, training, benchmark, ...} <- cli."""
+"""Imports flow one way, as the map in CONTRIBUTING.md says."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,59 +11,68 @@ import pytest
 import hamiltone
 
 SOURCE = Path(hamiltone.__file__).parent
-ALLOWED = {
-    "errors": set(),
-    "markdown": {"errors"},
-    "allocator": set(),
-    "leftovers": set(),
-    "algebra": set(),
-    "nn": {"algebra"},
-    "audio": {"errors", "leftovers"},
-    "models": {"algebra", "nn", "audio", "errors"},
-    "losses": {"audio", "errors"},
-    "metrics": {"audio", "errors"},
-    "data": {"audio", "errors"},
-    "runtime": {"audio", "models", "errors"},
-    "inference": {"audio", "models", "runtime", "errors"},
-    "training": {"allocator", "nn", "models", "audio", "data", "losses", "metrics", "errors"},
-    "benchmark": {"nn", "models", "inference", "errors", "markdown"},
-    "evaluation": {"audio", "data", "inference", "nn", "models", "metrics", "errors"},
-    "export": {"algebra", "nn", "models", "runtime", "evaluation", "metrics", "errors"},
-    "analysis": {"algebra", "nn", "models", "metrics", "errors"},
-    "paper": {
-        "algebra",
-        "analysis",
-        "benchmark",
-        "data",
-        "errors",
-        "evaluation",
-        "inference",
-        "markdown",
-        "metrics",
-        "models",
-        "nn",
-        "training",
-    },
-}
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+ROOMS = sorted(
+    path.stem for path in SOURCE.iterdir() if path.is_dir() or path.suffix == ".py" if not path.name.startswith("__")
+)
 
 
-def _imports(path: Path) -> set[str]:
-    """The parts of hamiltone that a file imports anywhere in it."""
+def _map() -> dict[str, set[str]]:
+    """The rooms of the map in CONTRIBUTING.md, and what each may import."""
+    section = CONTRIBUTING.read_text().split("## The map of the package")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|.*\|(.*)\|$", section, re.MULTILINE)
+    everything = {room for room, _ in rows}
+    return {room: everything if "everything" in names else set(re.findall(r"`(\w+)`", names)) for room, names in rows}
+
+
+def _imports(code: str) -> set[str]:
+    """The rooms of hamiltone that code imports anywhere in it; names of the package itself are no rooms."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name.split(".")[1] for name in names if name.startswith("hamiltone.")}
+    parts = [name.split(".") for name in names]
+    return {name[1] for name in parts if name[0] == "hamiltone" and len(name) > 1 and name[1] in ROOMS}
 
 
-@pytest.mark.parametrize("part", ALLOWED)
-def test_imports_flow_one_way(part):
-    folder = SOURCE / part
-    files = [SOURCE / f"{part}.py"] if not folder.is_dir() else list(folder.rglob("*.py"))
-    for path in files:
-        assert _imports(path) <= ALLOWED[part] | {part}, path
+@pytest.mark.parametrize(
+    ("code", "rooms"),
+    [
+        ("from hamiltone import cli, __version__", {"cli"}),
+        ("from hamiltone.nn.scores import SharedScore", {"nn"}),
+        ("import hamiltone.models.compact as compact", {"models"}),
+        ("def f():\n    from hamiltone import paper as p", {"paper"}),
+        ("import hamiltone_other.cli, hamiltone", set()),
+    ],
+)
+def test_every_way_to_import_a_room_is_seen(code, rooms):
+    assert _imports(code) == rooms
+
+
+def test_the_map_names_every_room_and_no_other():
+    assert sorted(_map()) == ROOMS
+
+
+def test_the_package_docstring_names_every_room():
+    tour = hamiltone.__doc__ or ""
+    assert [room for room in ROOMS if f"`{room}`" not in tour] == []
+
+
+def test_the_map_has_no_circles():
+    above: set[str] = set()
+    for room, allowed in _map().items():
+        assert room == "cli" or allowed <= above, f"{room} may only import rooms that stand above it in the map"
+        above.add(room)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_flow_one_way(room):
+    folder = SOURCE / room
+    for path in folder.rglob("*.py") if folder.is_dir() else [SOURCE / f"{room}.py"]:
+        assert _imports(path.read_text()) <= _map()[room] | {room}, path
 
 
 def test_only_the_io_file_touches_soundfile_and_av():

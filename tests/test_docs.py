@@ -1,18 +1,135 @@
-"""The examples in docs/ run."""
+"""The examples in README and docs/ run, and the generated pages are up to date."""
 
+import importlib.util
 import re
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 import torch
+from typer.testing import CliRunner
 
+import hamiltone
 import hamiltone.models
+from hamiltone.cli import app
+from hamiltone.data.synthetic import speech
 from hamiltone.models import Header, save_checkpoint
 from hamiltone.nn import SharedScore
 from streams import SMALL, Counting, untrained
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+TOY = [
+    "budget={steps=1}",
+    "model={family='compact', channels=[2, 2], dilations=[1, 1], heads=1, layers=1, kernel_size=3}",
+    "data.segment=4000",
+    "data.held_out_segment=4000",
+    "data.held_out_length=1",
+    "run.accelerator=cpu",
+]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def commands(text: str) -> list[list[str]]:
+    """The commands of hamiltone in a block, as arguments."""
+    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    return [line[1:] for line in lines if line and line[0] == "hamiltone"]
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch) -> Path:
+    """A folder with a recording, and with clean speech and noise of eight names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hamiltone.training.tune_cpu", lambda: None)  # it would outlive the test
+    rng = np.random.default_rng(0)
+    for number, name in enumerate(("anna", "ben", "carl", "dora", "emil", "fay", "gus", "hana")):
+        for kind, sound in (("clean", speech(rng, 16_000)), ("noise", 0.1 * rng.standard_normal(16_000))):
+            path = tmp_path / "mydata" / kind / f"{name}_{number:02}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, sound, 16_000)
+    shutil.copy(tmp_path / "mydata" / "clean" / "anna_00.wav", tmp_path / "noisy.wav")
+    return tmp_path
+
+
+def test_the_commands_and_the_code_of_the_training_page_run(workplace):
+    page = DOCS / "training.md"
+    (recipe,) = blocks(page, "toml")
+    (workplace / "my.toml").write_text(recipe)
+    (console,) = blocks(page, "console")
+    assert len(commands(console)) == 3
+    for arguments in commands(console):
+        result = CliRunner().invoke(app, arguments + (TOY if arguments[0] == "train" else []))
+        assert result.exit_code == 0, (arguments, result.output)
+    (code,) = blocks(page, "python")
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/training.md", "exec"), names)
+    assert hamiltone.enhance(np.zeros(8000, np.float32), 16_000, model=names["model"]).shape == (8000,)
+
+
+def test_the_recipe_reference_is_up_to_date():
+    path = ROOT / "tools" / "recipe_reference.py"
+    spec = importlib.util.spec_from_file_location("recipe_reference", path)
+    assert spec is not None and spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert (DOCS / "recipes.md").read_text() == tool.page(), "run python tools/recipe_reference.py"
+
+
+def test_the_api_pages_have_every_module():
+    source = Path(hamiltone.__file__).parent
+    pages = "\n".join(path.read_text() for path in (DOCS / "api").glob("*.md"))
+    for room in ("nn", "audio", "models", "inference", "losses", "metrics", "data", "training", "evaluation"):
+        for path in (source / room).glob("*.py"):
+            name = f"hamiltone.{room}" if path.stem == "__init__" else f"hamiltone.{room}.{path.stem}"
+            assert f"::: {name}\n" in pages, name
+
+
+def test_the_python_of_the_readme_runs():
+    names: dict[str, Any] = {"waveform": np.zeros(8000, np.float32), "sample_rate": 16_000}
+    found = blocks(ROOT / "README.md", "python")
+    assert len(found) >= 2
+    for block in found:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["clean"].shape == (8000,)
+    assert names["y"].shape == (2, 100, 4, 64)
+
+
+def test_the_enhance_commands_of_the_readme_run(workplace):
+    (workplace / "takes").mkdir()
+    shutil.copy("noisy.wav", "takes/first.wav")
+    signal, rate = soundfile.read("noisy.wav")
+    soundfile.write("talk.mp3", signal, rate)
+    found = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
+    lines = [line for line in found if line[0] == "enhance"]
+    assert len(lines) == 2
+    for arguments in lines:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, (arguments, result.output)
+    assert Path("noisy.enhanced.wav").is_file() and Path("clean/first.wav").is_file()
+
+
+def test_the_other_commands_of_the_readme_are_understood():
+    found = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
+    others = [line for line in found if line[0] != "enhance"]
+    assert len(others) >= 5
+    for arguments in others:
+        for argument in arguments:
+            assert not argument.startswith("recipes/") or (ROOT / argument).is_file(), argument
+        result = CliRunner().invoke(app, [*arguments, "--help"])  # options before --help are parsed and checked
+        assert result.exit_code == 0, (arguments, result.output)
+
+
+def test_the_targets_that_the_readme_names_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"\bmake (\w+)", (ROOT / "README.md").read_text()):
+        assert f"\n{target}:" in makefile, target
 
 
 @pytest.mark.parametrize("name", ["vision", "text"])

@@ -5,12 +5,24 @@ The tour:
 - `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
 - `hamiltone.Stream(sample_rate)` does so for live sound, chunk by chunk; `hamiltone live` for calls and pipes.
 - `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
-  ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention, `HamiltonAttention` its rival, `QAttention`
-  takes any score rule, and `fold` turns any module into plain real layers for inference.
-- `hamiltone.algebra` has the quaternion algebra on tensors.
-- `hamiltone.models` has the paper's models of speech, images and text and their checkpoints, `hamiltone.losses`,
-  `hamiltone.data`, `hamiltone.training` and `hamiltone.metrics` what trains and judges them.
-- `hamiltone.analysis` looks into attention as the paper does; `hamiltone reproduce` sets its numbers beside ours.
+  ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention (Eq. 9-13), its scores are `nn/scores.py`;
+  `HamiltonAttention` is its rival, `QAttention` takes any score rule, and `fold` turns any module into plain real
+  layers for inference.
+
+The rooms, from the bottom up; a room imports only from rooms above it in this list (CONTRIBUTING.md has the exact map):
+
+- `errors`, `markdown`, `allocator`, `leftovers`: what the user can fix, tables, memory that is kept, and what a killed
+  run left.
+- `algebra`: quaternion algebra on tensors (Eq. 1-7, 28).
+- `nn`: layers, score rules, blocks, `fold`.
+- `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
+- `models`: the networks of speech, images and text, presets, checkpoints; `weights`: the bundled ones.
+- `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
+- `runtime`: live sound and exported models; `inference`: recordings of any length, rate and format through a model.
+- `training`: a recipe in, a run folder out.
+- `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
+- `paper`: the paper's tables and figures, its numbers beside ours.
+- `cli`: the command line, one file per command.
 """
 
 from importlib import import_module

@@ -1,41 +1,116 @@
-"""The shapes in docs/walkthrough.md are those of the model."""
+"""The shapes in docs/walkthrough.md are those of the two walks."""
 
+import ast
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+import hamiltone.inference.stream as stream
+import hamiltone.models.enhancer as enhancer
 from hamiltone.audio.features import quaternion_features
-from hamiltone.models import build, preset
+from hamiltone.audio.io import AudioWriter, SoundFileReader
+from hamiltone.audio.stft import STFT
+from hamiltone.cli import app
+from hamiltone.models import Enhancer, build, load, preset
 
 PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
+PACKAGE = Path(stream.__file__).parents[1]
+Shapes = dict[str, tuple[int, ...]]
 
 
-@pytest.fixture(scope="module")
-def shapes() -> dict[str, tuple[int, ...]]:
-    model = build(preset("qconformer")).eval()
-    seen: dict[str, tuple[int, ...]] = {}
+def claims(section: str) -> Shapes:
+    """The names and shapes that a section of the page has."""
+    text = PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    return {name: ast.literal_eval(shape) for name, shape in re.findall(r"`([\w.]+) (\([\d, ]+\))`", text)}
 
-    def record(name: str):
-        def hook(module, inputs, output):
-            seen.setdefault(name, tuple((output if isinstance(output, torch.Tensor) else output[0]).shape))
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    return tuple((value[0] if isinstance(value, tuple | list) else value).shape)
+
+
+def hook_modules(model: Enhancer, seen: Shapes) -> None:
+    """Record the first output of every module."""
+
+    def record(name: str) -> Callable[..., None]:
+        def hook(module: Any, inputs: Any, output: Any) -> None:
+            seen.setdefault(name, shape_of(output))
 
         return hook
 
     for name, module in model.named_modules():
-        module.register_forward_hook(record(name.removeprefix("network.")))
+        name = re.sub(r"^(network\.)+(?=\w)", "", name)  # a network of bands is around another one
+        module.register_forward_hook(record(name))
+
+
+def spy(monkeypatch: pytest.MonkeyPatch, owner: Any, attribute: str, record: Callable[..., None]) -> None:
+    """Let a function tell `record` its result and its arguments."""
+    original = getattr(owner, attribute)
+
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        result = original(*arguments, **options)
+        record(result, *arguments)
+        return result
+
+    monkeypatch.setattr(owner, attribute, wrapped)
+
+
+def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, monkeypatch):
+    import soundfile
+
+    voice = np.random.default_rng(0).standard_normal(44_100) * 0.1
+    soundfile.write(tmp_path / "talk.wav", np.stack([voice, 0.8 * voice], 1), 44_100)
+    model, seen = load(), {}
+    hook_modules(model, seen)
+    model.network.network.register_forward_pre_hook(lambda _, inputs: seen.update(bands=shape_of(inputs)))
+    model.network.register_forward_hook(lambda _, inputs, output: seen.update(mask=shape_of(output)))
+    monkeypatch.setattr("hamiltone.models.load", lambda *_: model)
+
+    def keep(name: str, place: int | None = None) -> Callable[..., None]:
+        def record(result: Any, *arguments: Any) -> None:
+            seen.setdefault(name, shape_of(result if place is None else arguments[place]))
+
+        return record
+
+    spy(monkeypatch, SoundFileReader, "read", keep("read"))
+    spy(monkeypatch, AudioWriter, "write", keep("write", place=1))
+    spy(monkeypatch, stream, "resample", keep("low"))
+    spy(monkeypatch, STFT, "inverse", keep("inverse"))
+    spy(monkeypatch, Enhancer, "gain", keep("reference", place=1))
+    spy(monkeypatch, Enhancer, "gain", keep("gain"))
+    spy(monkeypatch, stream, "high_band_gain", keep("high_band_gain"))
+    spy(monkeypatch, stream, "over_samples", keep("over_samples"))
+    spy(monkeypatch, stream, "enhance_window", keep("enhanced"))
+    spy(monkeypatch, stream, "enhance_window", keep("window", place=0))
+    spy(monkeypatch, enhancer, "quaternion_features", keep("features"))
+
+    result = CliRunner().invoke(app, ["enhance", str(tmp_path / "talk.wav")])
+    assert result.exit_code == 0, result.output
+    page = claims("From the command line and back")
+    assert len(page) >= 20
+    assert {name: seen.get(name) for name in page} == page
+
+
+def test_the_walk_through_the_papers_network_has_the_shapes_of_the_page():
+    model, seen = build(preset("qconformer")).eval(), {}
+    hook_modules(model, seen)
     waveform = torch.randn(1, 16_000)
     seen["waveform"] = tuple(waveform.shape)
     seen["features"] = tuple(quaternion_features(model.stft(waveform)).shape)
     with torch.enable_grad():  # whole tensors, no tiles
         seen["gain"] = tuple(model.gain(model.stft(waveform)).shape)
         seen["output"] = tuple(model(waveform).shape)
-    return seen
+    page = claims("The paper's network")
+    assert len(page) >= 14
+    assert {name: seen.get(name) for name in page} == page
 
 
-def test_every_shape_in_the_walkthrough_is_the_models(shapes):
-    lines = re.findall(r"`([\w.]+) (\([\d, ]+\))`", PAGE.read_text())
-    assert len(lines) >= 14
-    for name, shape in lines:
-        assert shapes[name] == tuple(int(part) for part in shape.strip("()").split(",")), name
+def test_every_file_on_the_walk_is_there():
+    files = set(re.findall(r"`(\w+/\w+\.py)`", PAGE.read_text()))
+    assert len(files) >= 20
+    assert [file for file in files if not (PACKAGE / file).is_file()] == []

@@ -18,7 +18,19 @@ def compressed_spectrum_loss(
     hop: int = 256,
     magnitude_weight: float = 0.7,
 ) -> Tensor:
-    """Mean square error of the magnitudes |S|^exponent, and of the spectra that have them, 0.7 to 0.3.
+    """Mean square error of compressed magnitudes, and of the spectra that have them.
+
+    With the spectra S of the target and Ŝ of the estimate, the exponent p and the magnitude weight w::
+
+        w mean (|Ŝ|^p - |S|^p)²  +  (1 - w) mean ||Ŝ|^p e^{i arg Ŝ} - |S|^p e^{i arg S}|²
+
+    Args:
+        estimate: What the model made.
+        target: What it should have made.
+        exponent: p; below one it brings quiet and loud bins together.
+        n_fft: Samples of a frame.
+        hop: Samples between frames.
+        magnitude_weight: w, the share of the magnitudes.
 
     Shape:
         estimate, target: ``(B, L)``

@@ -12,6 +12,10 @@ _LIMIT = 1e-6
 def sisdr_loss(estimate: Tensor, target: Tensor) -> Tensor:
     """Negative SI-SDR in dB, averaged over the batch; bounded by ±60 dB.
 
+    With the target s and the estimate ŝ::
+
+        α = ⟨ŝ, s⟩ / ‖s‖²          loss = -10 log10(‖α s‖² / ‖ŝ - α s‖²)
+
     A silent estimate has the worst ratio, so silence is no way out. A silent target has none and counts as 0 dB without
     gradient. Means are not removed: a constant offset is distortion.
 

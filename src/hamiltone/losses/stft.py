@@ -14,6 +14,15 @@ _FLOOR = 1e-7  # power under which a bin is as good as silent; without it the lo
 def multi_resolution_stft_loss(estimate: Tensor, target: Tensor, sizes: Sequence[int] = (512, 1024, 2048)) -> Tensor:
     """Spectral convergence plus log-magnitude distance, averaged over the FFT sizes and the batch.
 
+    At each size, with the spectra S of the target and Ŝ of the estimate::
+
+        ‖ |Ŝ| - |S| ‖ / ‖ |S| ‖  +  mean | log|Ŝ| - log|S| |
+
+    Args:
+        estimate: What the model made.
+        target: What it should have made.
+        sizes: FFT sizes; frames overlap by three quarters.
+
     Shape:
         estimate, target: ``(B, L)``
         returns: ``()``
@@ -23,7 +32,15 @@ def multi_resolution_stft_loss(estimate: Tensor, target: Tensor, sizes: Sequence
 
 
 def complex_l1_loss(estimate: Tensor, target: Tensor, n_fft: int = 400, hop: int = 100) -> Tensor:
-    """Distance of the real parts plus distance of the imaginary parts (Eq. 72), the mean over bins and batch.
+    """Distance of the real parts plus distance of the imaginary parts (Eq. 72), the mean over bins and batch::
+
+        mean |Re Ŝ - Re S| + mean |Im Ŝ - Im S|
+
+    Args:
+        estimate: What the model made.
+        target: What it should have made.
+        n_fft: Samples of a frame; the paper takes the model's.
+        hop: Samples between frames.
 
     Shape:
         estimate, target: ``(B, L)``

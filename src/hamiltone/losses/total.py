@@ -14,7 +14,15 @@ from hamiltone.losses.waveform import rms_loss
 
 @dataclass(frozen=True)
 class LossWeights:
-    """The weight of every term of Eq. 70, by default the paper's; a term of weight zero is not computed."""
+    """The weight of every term of Eq. 70, by default the paper's; a term of weight zero is not computed.
+
+    Args:
+        mstft: `multi_resolution_stft_loss`.
+        sisdr: `sisdr_loss`.
+        rms: `rms_loss` (Eq. 71).
+        complex_l1: `complex_l1_loss` (Eq. 72).
+        pesq: `pesq_loss`.
+    """
 
     mstft: float = 3.5
     sisdr: float = 2.0
@@ -42,7 +50,13 @@ def loss_terms(
 ) -> dict[str, Tensor]:
     """The terms of Eq. 70, each ``()``, under the names of their weights but without them.
 
-    `n_fft` and `hop` are those of the model's spectra, for the complex distance.
+    Args:
+        estimate: What the model made.
+        target: What it should have made.
+        weights: Terms of weight zero are left out.
+        n_fft: Samples of a frame of the complex distance: the model's.
+        hop: Samples between its frames.
+        bark: Constants of the PESQ term, if they are at hand on the right device.
 
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz
@@ -58,13 +72,20 @@ def loss_terms(
 
 
 def weighted_sum(terms: dict[str, Tensor], weights: LossWeights = PAPER_WEIGHTS) -> Tensor:
-    """Eq. 70 itself."""
+    """The sum of all terms, each times its weight (Eq. 70)."""
     first, *others = (getattr(weights, name) * term for name, term in terms.items())
     return sum(others, start=first)
 
 
 class EnhancementLoss(nn.Module):
-    """Eq. 70 with the constants of the PESQ term as buffers.
+    """The training loss (Eq. 70), with the constants of the PESQ term as buffers::
+
+        L = 3.5 L_mstft + 2 L_sisdr + L_rms + 2.5 L_complex + L_pesq
+
+    Args:
+        weights: The weight of every term; by default the paper's, as above.
+        n_fft: Samples of a frame of the complex distance: the model's.
+        hop: Samples between its frames.
 
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz

@@ -7,7 +7,7 @@ from hamiltone.losses.inputs import as_waveforms
 
 
 def rms_loss(estimate: Tensor, target: Tensor) -> Tensor:
-    """Root mean square error of each waveform, averaged over the batch (Eq. 71).
+    """Root mean square error of each waveform, averaged over the batch (Eq. 71): √(mean (ŝ - s)²).
 
     Shape:
         estimate, target: ``(B, L)``

@@ -13,6 +13,9 @@ class SplitActivation(nn.Module):
 
     With the components on an axis of their own, torch's element-wise modules (``nn.GELU()``, ``nn.SiLU()``, ...) are
     split activations as they stand; this wraps a bare function and refuses one that is not element-wise in shape.
+
+    Args:
+        function: From a tensor to one of the same shape.
     """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
@@ -28,7 +31,12 @@ class SplitActivation(nn.Module):
 
 
 class QPReLU(nn.Module):
-    """PReLU with one slope per quaternion channel, the same for its four components.
+    """PReLU with one slope per quaternion channel, the same for its four components: y = x if x ≥ 0, else slope · x.
+
+    Args:
+        channels: Quaternion channels.
+        dim: Where the components are; the channels follow them.
+        initial: The slope to start from.
 
     Shape:
         x: ``(..., 4, channels, ...)`` with the components at `dim`
@@ -61,6 +69,9 @@ class QGLU(nn.Module):
 
     Cutting a flat real axis in two would gate the real part of one half by the j part of another; here the cut goes
     through the channel axis, so each component meets its own gate.
+
+    Args:
+        dim: Where the components are; the channels follow them.
 
     Shape:
         x: ``(..., 4, 2C, ...)`` with the components at `dim`

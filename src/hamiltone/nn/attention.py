@@ -64,9 +64,22 @@ class KVCache:
 class QAttention(nn.Module):
     """Multi-head attention over quaternion sequences with the score rule it is handed.
 
-    Queries, keys and values come from quaternion linear layers (Eq. 8), pass QRMSNorm with a gain per head and
-    quaternion (Eq. 17-18), and are cut into heads along the channels, so that every head holds whole quaternions.
-    `positions`, if any, are put into queries and keys before they meet: see `hamiltone.nn.rotary`.
+    With learned quaternion weights (Eq. 8) and a norm per quaternion (Eq. 17-18)::
+
+        Q = norm(X ⊗ W_Q + b_Q)     K = norm(X ⊗ W_K + b_K)     V = X ⊗ W_V + b_V
+        Y = concat(O_1, ..., O_H) ⊗ W_O + b_O                   O_h: what the rule makes of head h
+
+    Heads are cut along the channels, so that every head holds whole quaternions. Positions, if any, are put into
+    queries and keys before they meet: see `hamiltone.nn.rotary`.
+
+    Args:
+        dim: Quaternions of a position.
+        heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
+        rule: How queries and keys become attention maps: `SharedScore`, `HamiltonScore`, or one of your own.
+        bias: Whether the four projections have a bias.
+        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        dropout: The probability with which an attention weight is dropped in training.
+        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -224,6 +237,23 @@ class QAttention(nn.Module):
 class SharedScoreAttention(QAttention):
     """The paper's attention: one map per head, shared by the four components of the values (Eq. 9-13).
 
+    In every head, with D quaternions::
+
+        A = softmax(Re(Q ⊗ K†) / √(4D))
+        O = A V_0 + A V_1 i + A V_2 j + A V_3 k
+
+    Args:
+        dim: Quaternions of a position.
+        heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
+        bias: Whether the four projections have a bias.
+        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        dropout: The probability with which an attention weight is dropped in training.
+        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
+
+    Shape:
+        x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
+        returns: ``(B, N, 4, dim)``, with `need_weights` also the maps ``(B, H, N, M)``
+
     >>> attention = SharedScoreAttention(16, heads=4)
     >>> y, maps = attention(torch.randn(2, 10, 4, 16), need_weights=True)
     >>> y.shape, maps.shape
@@ -244,7 +274,25 @@ class SharedScoreAttention(QAttention):
 
 
 class HamiltonAttention(QAttention):
-    """The rival (Tay et al. 2019): one map per head and component, from the Hamilton product (Eq. 14-16)."""
+    """The rival (Tay et al. 2019): one map per head and component, from the Hamilton product (Eq. 14-16).
+
+    In every head, with D quaternions and c running over the four components::
+
+        S = Q ⊗ Kᵀ / √D          A_c = softmax(S_c)
+        O = A_0 V_0 + A_1 V_1 i + A_2 V_2 j + A_3 V_3 k
+
+    Args:
+        dim: Quaternions of a position.
+        heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
+        bias: Whether the four projections have a bias.
+        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        dropout: The probability with which an attention weight is dropped in training.
+        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
+
+    Shape:
+        x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
+        returns: ``(B, N, 4, dim)``, with `need_weights` also the maps ``(B, H, 4, N, M)``
+    """
 
     def __init__(
         self,

@@ -12,7 +12,13 @@ from hamiltone.nn.norm import QBatchNorm, QLayerNorm
 
 
 class QFeedForward(nn.Sequential):
-    """Two quaternion linear layers around a split activation.
+    """Two quaternion linear layers around a split activation: activation(x ⊗ W_1 + b_1) ⊗ W_2 + b_2.
+
+    Args:
+        dim: Quaternions of input and output.
+        hidden: Quaternions between the two layers.
+        activation: Applied to every component on its own; GELU by default.
+        dropout: The probability with which a quaternion is dropped after each layer.
 
     Shape:
         x: ``(..., 4, dim)``
@@ -32,7 +38,11 @@ class QFeedForward(nn.Sequential):
 class QConvModule(nn.Module):
     """The Conformer's convolution module: norm, gated 1x1, convolution along the sequence, norm, SiLU, 1x1.
 
-    `groups` is 1 in the paper's models (a full quaternion convolution); ``groups=dim`` makes it depthwise.
+    Args:
+        dim: Quaternions of a position.
+        kernel_size: Positions that the convolution sees; odd.
+        groups: 1 in the paper's models (a full quaternion convolution); ``groups=dim`` makes it depthwise.
+        dropout: The probability with which a quaternion of the output is dropped.
 
     Shape:
         x: ``(B, N, 4, dim)``, key_padding_mask: ``(B, N)``, True = a real token
@@ -63,6 +73,12 @@ class QConvModule(nn.Module):
 class QTransformerBlock(nn.Module):
     """Pre-norm Transformer block: QLayerNorm - attention - QLayerNorm - feed-forward, each with a residual.
 
+    Args:
+        dim: Quaternions of a position.
+        attention: For example a `SharedScoreAttention`.
+        feed_forward: For example a `QFeedForward`.
+        dropout: The probability with which a quaternion of the attention's output is dropped.
+
     Shape:
         x: ``(B, N, 4, dim)``
         returns: the same
@@ -84,6 +100,13 @@ class QTransformerBlock(nn.Module):
 
 class QConformerBlock(nn.Module):
     """Conformer block: half feed-forward, attention, convolution, half feed-forward, norm (Gulati et al. 2020).
+
+    Args:
+        dim: Quaternions of a position.
+        attention: For example a `SharedScoreAttention`.
+        convolution: The convolution module.
+        feed_forwards: The first and the last part of the block; half of what they give is added.
+        dropout: The probability with which a quaternion of the attention's output is dropped.
 
     Shape:
         x: ``(B, N, 4, dim)``, key_padding_mask: ``(B, N)``, True = a real token

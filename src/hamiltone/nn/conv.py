@@ -118,7 +118,18 @@ class QConv(nn.Module):
 
 
 class QConv1d(QConv):
-    """Quaternion convolution of signals (Eq. 29-32).
+    """Quaternion convolution of signals: y(n) = Σ_m x(n + m) ⊗ W(m) + b (Eq. 29-32).
+
+    Args:
+        in_channels: Quaternion channels of the input.
+        out_channels: Quaternion channels of the output.
+        kernel_size: Length of the kernel along each axis.
+        stride: Distance of neighbouring outputs.
+        padding: Zeros added on both sides.
+        dilation: Distance of neighbouring points of the kernel.
+        groups: Into how many groups the channels are divided; each sees its own channels alone.
+        bias: Whether to add a bias per real channel.
+        init: How the weight is drawn: `polar_` or `isotropic_`.
 
     Shape:
         x: ``(B, 4, in_channels, N)``
@@ -131,7 +142,18 @@ class QConv1d(QConv):
 
 
 class QConv2d(QConv):
-    """Quaternion convolution of feature maps (Eq. 29-32).
+    """Quaternion convolution of feature maps: y(n) = Σ_m x(n + m) ⊗ W(m) + b, n and m being pairs (Eq. 29-32).
+
+    Args:
+        in_channels: Quaternion channels of the input.
+        out_channels: Quaternion channels of the output.
+        kernel_size: Length of the kernel along each axis.
+        stride: Distance of neighbouring outputs.
+        padding: Zeros added on both sides.
+        dilation: Distance of neighbouring points of the kernel.
+        groups: Into how many groups the channels are divided; each sees its own channels alone.
+        bias: Whether to add a bias per real channel.
+        init: How the weight is drawn: `polar_` or `isotropic_`.
 
     Shape:
         x: ``(B, 4, in_channels, T, F)``
@@ -176,6 +198,18 @@ class QConvTranspose(QConv):
 class QConvTranspose1d(QConvTranspose):
     """Transposed quaternion convolution of signals, the adjoint geometry of `QConv1d`.
 
+    Args:
+        in_channels: Quaternion channels of the input.
+        out_channels: Quaternion channels of the output.
+        kernel_size: Length of the kernel along each axis.
+        stride: Distance of neighbouring outputs.
+        padding: Zeros added on both sides.
+        output_padding: Positions added at the end of the output, where the stride leaves its length open.
+        dilation: Distance of neighbouring points of the kernel.
+        groups: Into how many groups the channels are divided; each sees its own channels alone.
+        bias: Whether to add a bias per real channel.
+        init: How the weight is drawn: `polar_` or `isotropic_`.
+
     Shape:
         x: ``(B, 4, in_channels, N)``
         returns: ``(B, 4, out_channels, N')``
@@ -188,6 +222,18 @@ class QConvTranspose1d(QConvTranspose):
 
 class QConvTranspose2d(QConvTranspose):
     """Transposed quaternion convolution of feature maps, the adjoint geometry of `QConv2d`.
+
+    Args:
+        in_channels: Quaternion channels of the input.
+        out_channels: Quaternion channels of the output.
+        kernel_size: Length of the kernel along each axis.
+        stride: Distance of neighbouring outputs.
+        padding: Zeros added on both sides.
+        output_padding: Positions added at the end of the output, where the stride leaves its length open.
+        dilation: Distance of neighbouring points of the kernel.
+        groups: Into how many groups the channels are divided; each sees its own channels alone.
+        bias: Whether to add a bias per real channel.
+        init: How the weight is drawn: `polar_` or `isotropic_`.
 
     Shape:
         x: ``(B, 4, in_channels, T, F)``

@@ -9,6 +9,10 @@ from hamiltone.algebra import component_axis
 class QDropout(nn.Module):
     """Zero whole quaternions with probability p in training and scale the others by 1 / (1 - p).
 
+    Args:
+        p: The probability.
+        dim: Where the components are.
+
     Shape:
         x: any, with the components at `dim`
         returns: the same

@@ -12,7 +12,7 @@ from hamiltone.nn.scores import Scale, ScoreRule
 
 
 class ComponentScore(ScoreRule):
-    """Q_α K_αᵀ / √D for each component α on its own: as many products as one shared score, and four maps.
+    """Each component on its own, S_c = Q_c K_cᵀ / √D: as many products as one shared score, and four maps.
 
     In an attention with one head, ``D = C``, this is the released code with four; with H heads it is that with 4H.
     """

@@ -10,7 +10,22 @@ from hamiltone.nn.weight import RealWeightCache, real_weight
 
 
 class QLinear(nn.Module):
-    """Y = X ⊗ W (+ b), with a quarter of the weights of the real layer of the same width (Eq. 21).
+    """Y = X ⊗ W + b, with a quarter of the weights of the real layer of the same width (Eq. 21-28).
+
+    Component by component, with W = W_0 + W_1 i + W_2 j + W_3 k::
+
+        Y_0 = X_0 W_0 - X_1 W_1 - X_2 W_2 - X_3 W_3 + b_0
+        Y_1 = X_0 W_1 + X_1 W_0 + X_2 W_3 - X_3 W_2 + b_1
+        Y_2 = X_0 W_2 - X_1 W_3 + X_2 W_0 + X_3 W_1 + b_2
+        Y_3 = X_0 W_3 + X_1 W_2 - X_2 W_1 + X_3 W_0 + b_3
+
+    It runs as one real matrix product.
+
+    Args:
+        in_dim: Quaternions of the input.
+        out_dim: Quaternions of the output.
+        bias: Whether to add b.
+        init: How the weight is drawn: `polar_` or `isotropic_`.
 
     Shape:
         x: ``(..., 4, in_dim)``

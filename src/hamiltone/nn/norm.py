@@ -23,7 +23,13 @@ def _widened(x: Tensor) -> Tensor:
 
 
 class QRMSNorm(nn.Module):
-    """Each quaternion divided by the root mean square of its own four components, times a real gain (Eq. 17-18).
+    """Each quaternion divided by the root mean square of its own four components, times a real gain (Eq. 17-18)::
+
+        y = γ q / √((q_0² + q_1² + q_2² + q_3²) / 4 + ε)
+
+    Args:
+        dim: Quaternions of a position.
+        eps: ε, which keeps the division finite where a quaternion is zero.
 
     Shape:
         x: ``(..., 4, dim)``
@@ -50,6 +56,15 @@ class QRMSNorm(nn.Module):
 
 class QLayerNorm(nn.Module):
     """Each component centred over the channels, all divided by one RMS; gain per quaternion, bias per real.
+
+    With the mean over the channels μ_c of each component c::
+
+        y_c = γ (x_c - μ_c) / √(mean of all (x_c - μ_c)² + ε) + β_c
+
+    Args:
+        dim: Quaternions of a position.
+        eps: ε, which keeps the division finite where all channels are equal.
+        bias: Whether to add β.
 
     Shape:
         x: ``(..., 4, dim)``
@@ -80,9 +95,18 @@ class QLayerNorm(nn.Module):
 class QBatchNorm(nn.Module):
     """Batch normalisation of quaternion channels: a mean per component, one modulus variance per quaternion.
 
-    The variance is E‖x - E x‖² / 4, so that a real component has unit variance on average. Gain per quaternion, bias
-    per real. In evaluation it is an affine map that `fold` merges into the convolution before it. After
-    `synchronise_batch_norms` the batch is that of all processes together.
+    For every channel, with the mean E over batch and positions::
+
+        y = γ (x - E x) / √(E‖x - E x‖² / 4 + ε) + β
+
+    The factor 1/4 gives a real component unit variance on average. Gain per quaternion, bias per real. In evaluation it
+    is an affine map that `fold` merges into the convolution before it. After `synchronise_batch_norms` the batch is
+    that of all processes together.
+
+    Args:
+        channels: Quaternion channels.
+        eps: ε, which keeps the division finite where a channel is constant.
+        momentum: The weight of a new batch in the running statistics that evaluation uses.
 
     Shape:
         x: ``(B, 4, channels, ...)``, any number of axes after the channels

@@ -16,6 +16,15 @@ class QTNAttention(nn.Module):
     Within the window a pair is scored by the quaternion inner product with one softmax, as in the shared rule, so that
     the comparison is between local and global context.
 
+    Args:
+        dim: Quaternions of a position.
+        heads: Heads; they must divide `dim`.
+        kernel_size: Positions that the convolutions behind queries, keys and values see; odd.
+        radius: How many positions a query sees to either side.
+        bias: Whether convolutions and output projection have a bias.
+        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        dropout: The probability with which an attention weight is dropped in training.
+
     Shape:
         x: ``(B, N, 4, dim)``, key_padding_mask: ``(B, N)``, True = a real token
         returns: ``(B, N, 4, dim)``

@@ -91,7 +91,14 @@ class ScoreRule(ABC):
 
 
 class SharedScore(ScoreRule):
-    """Re(Q ⊗ K†) / √(4D), one map for all four components (Eq. 9-13): ordinary attention in R^{4D}."""
+    """One map for all four components (Eq. 9-13): ordinary attention in R^{4D}.
+
+    The real part of Q ⊗ K† is the inner product of real vectors, so four real products score a pair::
+
+        S = Re(Q ⊗ K†) / √(4D) = (Q_0 K_0ᵀ + Q_1 K_1ᵀ + Q_2 K_2ᵀ + Q_3 K_3ᵀ) / √(4D)
+        A = softmax(S)
+        O_c = A V_c                                          for each component c
+    """
 
     maps = 1
     products = 4
@@ -112,7 +119,18 @@ class SharedScore(ScoreRule):
 
 
 class HamiltonScore(ScoreRule):
-    """Q ⊗ Kᵀ · scale, one map and one softmax for each component (Tay et al. 2019; Eq. 14-16).
+    """One map and one softmax for each component of the Hamilton product (Tay et al. 2019; Eq. 14-16).
+
+    Sixteen real products score a pair::
+
+        S_0 = (Q_0 K_0ᵀ - Q_1 K_1ᵀ - Q_2 K_2ᵀ - Q_3 K_3ᵀ) · scale
+        S_1 = (Q_0 K_1ᵀ + Q_1 K_0ᵀ + Q_2 K_3ᵀ - Q_3 K_2ᵀ) · scale
+        S_2 = (Q_0 K_2ᵀ - Q_1 K_3ᵀ + Q_2 K_0ᵀ + Q_3 K_1ᵀ) · scale
+        S_3 = (Q_0 K_3ᵀ + Q_1 K_2ᵀ - Q_2 K_1ᵀ + Q_3 K_0ᵀ) · scale
+        A_c = softmax(S_c)          O_c = A_c V_c            for each component c
+
+    Args:
+        scale: What scores are multiplied by.
 
     The paper prints the scale 1/√d_h (Eq. 14), which is the default; Tay et al.'s code divides by √(4·d_h), as the
     shared score does: ``HamiltonScore(Scale.REALS)``.

@@ -24,12 +24,14 @@ class CrossEntropy(Table):
     """The share of the target that is spread over all classes."""
 
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    """The share of the target that is spread over all classes."""
 
 
 class ClassifierRecipe(Recipe):
     """What recipes of classifiers share."""
 
     loss: CrossEntropy = CrossEntropy()
+    """Cross-entropy."""
 
 
 class ClassifierTask(ABC):

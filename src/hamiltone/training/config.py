@@ -25,8 +25,11 @@ class Budget(Table):
     """How long to train; the run ends where the first of these is spent. They may change when a run is resumed."""
 
     epochs: PositiveInt | None = None
+    """Passes over the training data."""
     steps: PositiveInt | None = None
+    """Optimiser steps."""
     minutes: PositiveFloat | None = None
+    """Minutes of the run."""
 
     @model_validator(mode="after")
     def _is_limited(self) -> Self:
@@ -42,8 +45,11 @@ class Batches(Table):
     """
 
     size: PositiveInt
+    """Samples of one optimiser step, over all processes."""
     accumulate: PositiveInt = 1
+    """Into how many parts a batch is cut, one after the other, to fit into memory."""
     workers: NonNegativeInt = 0
+    """Processes that prepare samples; 0 prepares them in the training process."""
 
 
 class Optimiser(Table):
@@ -55,39 +61,58 @@ class Optimiser(Table):
     """
 
     kind: Literal["adamw", "soap"] = "adamw"
+    """AdamW or SOAP."""
     lr: PositiveFloat
+    """The highest learning rate."""
     betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of the first and second moment of the gradient."""
     weight_decay: NonNegativeFloat = 0.01
+    """Decoupled weight decay."""
     clip: PositiveFloat = 1.0
+    """The norm to which gradients are clipped."""
     ema: float = Field(default=0.999, ge=0, lt=1)
+    """Decay of the average of the weights, which is what is validated and kept; 0 keeps the weights themselves."""
     precondition_steps: PositiveInt = 10
+    """Steps between two updates of SOAP's bases."""
 
 
 class Schedule(Table):
     """The learning rate over the run: up for `warmup` steps, then along a cosine to the share `final`, or constant."""
 
     kind: Literal["cosine", "constant"] = "cosine"
+    """Along a cosine to the share `final`, or constant after the warm-up."""
     warmup: NonNegativeInt = 0
+    """Steps over which the rate rises to `optimiser.lr`."""
     final: float = Field(default=0.0, ge=0, le=1)
+    """The share of the rate that is left at the end of the cosine."""
 
 
 class Run(Table):
     """Where and how: what does not belong to the experiment itself."""
 
     folder: Path
+    """Where checkpoints and logs go."""
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """The device."""
     precision: Literal["float32", "bfloat16"] = "float32"
+    """All in float32, or mixed with bfloat16."""
     compile: bool = False
+    """Whether torch.compile works on the model."""
     log_steps: PositiveInt = 50
+    """Steps between two lines of the log."""
     validate_epochs: PositiveInt = 1
+    """Epochs between two validations."""
     save_minutes: PositiveFloat = 10.0
+    """Minutes between two saves of the state to resume from."""
 
 
 class Recipe(Table):
     """Everything that determines a run."""
 
     task: str
+    """What is trained: speech, vision or text."""
     seed: NonNegativeInt = 0
+    """Determines weights, order and mixtures."""
     init: str | None = Field(default=None, description="a checkpoint or a bundled model to start from")
     budget: Budget
     batches: Batches

@@ -54,51 +54,79 @@ class SyntheticData(Table):
     """Speech and noise made on the spot; `held_out` other mixtures are for validation."""
 
     kind: Literal["synthetic"]
+    """Speech and noise made on the spot."""
     segment: PositiveInt
+    """Samples of a training segment."""
     length: PositiveInt
+    """Segments of an epoch."""
     held_out: PositiveInt = 32
+    """Mixtures for validation."""
     held_out_segment: PositiveInt = 32_000
+    """Samples of each of them."""
     variety: PlainVariety = PLAIN
+    """How mixtures vary; see below. By default speech plus noise and nothing else."""
 
 
 class _PairTable(Table):
     root: Path
+    """The folder of the corpus."""
     cache: Path
+    """Where decoded audio is kept."""
     segment: PositiveInt
+    """Samples of a training segment."""
     held_out: tuple[str, ...] = HELD_OUT
+    """The speakers whose recordings are for validation."""
     sample_rate: PositiveInt = 16_000
+    """The rate of the files; others than 16 kHz are resampled."""
     skip_faults: bool = False
+    """Whether to train without the files that are faulty instead of refusing."""
 
 
 class PairData(_PairTable):
     """Parts of the pairs of VoiceBank+DEMAND as they are; the speakers `held_out` are for validation."""
 
     kind: Literal["pairs"]
+    """Noisy and clean recordings as they are."""
 
 
 class RemixedData(_PairTable):
     """Pairs of VoiceBank+DEMAND remixed with each other, and with noise and clean speech from folders."""
 
     kind: Literal["remixed"]
+    """Noisy and clean recordings, taken apart and mixed anew."""
     length: PositiveInt | None = None
+    """Segments of an epoch; by default one for each pair."""
     noise: tuple[Path, ...] = ()
+    """Folders with more noise."""
     speech: tuple[Path, ...] = ()
+    """Folders with more clean speech."""
     variety: RichVariety = Variety()
+    """How mixtures vary; see below."""
 
 
 class MixtureData(Table):
     """Mixtures from the folders of the DNS Challenge; a share `held_out` of speakers and noises is for validation."""
 
     kind: Literal["mixtures"]
+    """Mixtures of clean speech and noise from folders."""
     root: Path
+    """The folder with the folders of speech and noise."""
     cache: Path | None = None
+    """Where decoded audio is kept; without it files are decoded whenever they are read."""
     segment: PositiveInt
+    """Samples of a training segment."""
     length: PositiveInt | None = None
+    """Segments of an epoch; by default one for each recording of speech."""
     held_out: float = Field(default=0.02, gt=0, lt=1)
+    """The share of speakers and of noises that is for validation."""
     held_out_segment: PositiveInt = 160_000
+    """Samples of a mixture for validation."""
     held_out_length: PositiveInt = 100
+    """Mixtures for validation."""
     skip_faults: bool = False
+    """Whether to train without the files that are faulty instead of refusing."""
     variety: RichVariety = Variety()
+    """How mixtures vary; see below."""
 
 
 Data = Annotated[SyntheticData | PairData | RemixedData | MixtureData, Field(discriminator="kind")]
@@ -108,11 +136,17 @@ class LossTable(Table):
     """The weight of each term: those of Eq. 70, and the distance of compressed spectra. Zero switches a term off."""
 
     mstft: NonNegativeFloat = 0.0
+    """Multi-resolution STFT loss."""
     sisdr: NonNegativeFloat = 0.0
+    """Negative SI-SDR."""
     rms: NonNegativeFloat = 0.0
+    """Root mean square error of the waveform (Eq. 71)."""
     complex_l1: NonNegativeFloat = 0.0
+    """Distance of the complex spectra (Eq. 72)."""
     pesq: NonNegativeFloat = 0.0
+    """The differentiable PESQ loss."""
     compressed: NonNegativeFloat = 0.0
+    """Distance of compressed spectra."""
 
     @model_check(mode="after")
     def _has_a_term(self) -> Self:
@@ -125,9 +159,13 @@ class Validation(Table):
     """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
 
     metrics: tuple[str, ...] = ("sisdr",)
+    """What is measured on held-out recordings."""
     select_by: str = "sisdr"
+    """The metric that chooses the best model; one of `metrics`."""
     limit: PositiveInt | None = None
+    """Recordings at most; by default all that are held out."""
     shown: PositiveInt = 2
+    """Recordings that the log plays and draws."""
 
     @field_validator("metrics")
     @classmethod
@@ -148,10 +186,15 @@ class SpeechRecipe(Recipe):
     """A recipe that trains a speech enhancer."""
 
     task: Literal["speech"]
+    """A speech enhancer."""
     model: Model | None = None
+    """The network; see below. Not needed with `init`."""
     data: Data
+    """What to train on, by its `kind`."""
     loss: LossTable
+    """The weight of each term."""
     validation: Validation = Validation()
+    """How held-out speech is judged."""
 
     @model_check(mode="after")
     def _has_a_model(self) -> Self:

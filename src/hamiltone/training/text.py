@@ -25,18 +25,26 @@ class TextData(Table):
     """
 
     root: Path
+    """The folder with train.tsv."""
     classes: tuple[str, ...] = ("negative", "positive")
+    """The names of the labels, from 0 on."""
     held_out: float = Field(default=0.1, gt=0, lt=1)
+    """The share of whole sentences that is for validation."""
     least: PositiveInt = 2
+    """How often a word must occur to be in the vocabulary."""
     word_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """The probability with which training replaces a word by the unknown one."""
 
 
 class TextRecipe(ClassifierRecipe):
     """A recipe that trains a classifier of sentences; the data give it its vocabulary and the number of classes."""
 
     task: Literal["text"]
+    """A classifier of sentences."""
     model: Model = TextConfig()
+    """The network."""
     data: TextData
+    """What to train on."""
 
 
 class TextTask(ClassifierTask):

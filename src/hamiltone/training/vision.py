@@ -23,16 +23,22 @@ class VisionData(Table):
     """Where the images are (see `hamiltone.data.vision.read_images`), and the share of training images held out."""
 
     root: Path
+    """An archive, a folder or an .npz file of images."""
     held_out: float = Field(default=0.02, gt=0, lt=1)
+    """The share of every class of the training images that is for validation."""
     augmentation: Augmented = Augmentation()
+    """How training images vary."""
 
 
 class VisionRecipe(ClassifierRecipe):
     """A recipe that trains a classifier of images; the data give it the number of classes and the size of images."""
 
     task: Literal["vision"]
+    """A classifier of images."""
     model: Model = VisionConfig()
+    """The network."""
     data: VisionData
+    """What to train on."""
 
 
 class VisionTask(ClassifierTask):

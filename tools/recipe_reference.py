@@ -1,0 +1,254 @@
+"""Writes docs/recipes.md, the reference of recipes, from the tables in hamiltone.training: every key with its meaning.
+
+python tools/recipe_reference.py
+"""
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from hamiltone.data.mixing import Variety
+from hamiltone.data.vision_samples import Augmentation
+from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, TextConfig, VisionConfig
+from hamiltone.training.classifier import CrossEntropy
+from hamiltone.training.config import Batches, Budget, Optimiser, Recipe, Run, Schedule
+from hamiltone.training.speech_recipe import LossTable, MixtureData, PairData, RemixedData, SyntheticData, Validation
+from hamiltone.training.text import TextData
+from hamiltone.training.vision import VisionData
+
+PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+
+INTRODUCTION = """\
+# Recipe reference
+
+A recipe is a TOML file: `hamiltone train RECIPE.toml [KEY=VALUE ...]`. On the command line a key is written with the
+name of its table, as in `optimiser.lr=1e-4`. Unknown keys are errors. Sizes of models count quaternions, segments count
+samples. [Train on your own folders](training.md) is the guide; `recipes/` has recipes to start from.
+
+This page is written by `python tools/recipe_reference.py` from the tables in `hamiltone.training`.
+"""
+
+SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
+    (
+        "Every recipe",
+        "",
+        (
+            ("at the top of the file", Recipe),
+            ("[budget]", Budget),
+            ("[batches]", Batches),
+            ("[optimiser]", Optimiser),
+            ("[schedule]", Schedule),
+            ("[run]", Run),
+        ),
+    ),
+    (
+        "Speech",
+        'For `task = "speech"`. The table `[model]` has either a `preset` (see `hamiltone presets`) or a `family`\n'
+        "(`paper`, `compact` or `rows`), and the keys in which the model differs from it.",
+        (
+            ('[data], kind = "synthetic"', SyntheticData),
+            ('[data], kind = "pairs"', PairData),
+            ('[data], kind = "remixed"', RemixedData),
+            ('[data], kind = "mixtures"', MixtureData),
+            ("[data.variety]", Variety),
+            ("[loss]", LossTable),
+            ("[validation]", Validation),
+            ('[model], family = "compact"', CompactConfig),
+            ('[model], family = "paper"', EnhancerConfig),
+            ('[model], family = "rows"', RowConfig),
+        ),
+    ),
+    (
+        "Images",
+        'For `task = "vision"`. The data set the keys `classes` and `size` of the model.',
+        (
+            ("[data]", VisionData),
+            ("[data.augmentation]", Augmentation),
+            ("[loss]", CrossEntropy),
+            ("[model]", VisionConfig),
+        ),
+    ),
+    (
+        "Text",
+        'For `task = "text"`. The data set the keys `classes` and `vocabulary` of the model.',
+        (("[data]", TextData), ("[loss]", CrossEntropy), ("[model]", TextConfig)),
+    ),
+)
+
+# Keys of models, which are alike in several families, and keys of dataclasses that have no comment of their own.
+MEANINGS = {
+    "attention": "The score rule: `shared`, `hamilton`, `hamilton-tay`, `headsplit`, or your own as "
+    "`package.module:Name`; `qtn` and `none` where the family has them.",
+    "augmentation": "How training images vary.",
+    "bands": "Bands that the network sees instead of the bins; 0 leaves it the bins.",
+    "block": "The blocks of the bottleneck.",
+    "blocks": "Blocks, or residual blocks of a stage.",
+    "causal": "Whether no frame looks ahead, so that the model runs on a stream.",
+    "channels": "Quaternion channels of the feature maps, for each stage where there are stages.",
+    "classes": "Classes; the data set it.",
+    "decay": "Decay per frame of the running level that the network sees; 0 is the level of the whole recording.",
+    "decoder_dilations": "Dilation of each dense block of the decoder.",
+    "dilations": "Dilation in time of each stage.",
+    "dim": "Quaternions of a position in the attention.",
+    "dropout": "Probability with which whole quaternions and attention weights are dropped.",
+    "embedding_dropout": "Probability with which quaternions of the embedding are dropped.",
+    "encoder_dilations": "Dilation of each dense block of the encoder.",
+    "exponent": "What magnitudes are raised to in the features.",
+    "feed_forward": "Quaternions between the two layers of a feed-forward.",
+    "heads": "Heads; they must divide the quaternions of a position.",
+    "hop": "Samples between frames.",
+    "kernel_size": "Length of the convolution of a block, or of the encoder along frequency.",
+    "layers": "Blocks along each axis, or layers of the Transformer.",
+    "limit": "Words of a sentence at most.",
+    "mask_limit": "The largest value of the mask.",
+    "mean": "Mean of the red, green and blue of all images.",
+    "memory": "Quaternions of the state of a recurrent unit.",
+    "n_fft": "Samples of a frame.",
+    "norm": "The norm of a block: `batch` folds away for inference.",
+    "real_valued": "Whether to build the real-valued twin.",
+    "residuals": "Residual blocks of the encoder, and of the decoder.",
+    "rows": "Rows between which attention runs.",
+    "sample_rate": "The rate at which the model hears.",
+    "size": "Pixels of a side; the data set it.",
+    "std": "Standard deviation of the red, green and blue.",
+    "stride": "Bins that become one row of the encoder.",
+    "vocabulary": "Words; the data set it.",
+    "no_noise": "Probability of speech without noise.",
+    "no_speech": "Probability of noise without speech.",
+    "snr_db": "Range of the signal-to-noise ratio.",
+    "equalised_speech": "Probability of a random equaliser on the speech.",
+    "equalised_noise": "Probability of a random equaliser on the noise.",
+    "reverberant": "Probability of a room.",
+    "band_limited": "Probability of a narrower band.",
+    "encoded": "Probability of a lossy codec.",
+    "clipped": "Probability of clipping.",
+    "shift": "Pixels by which an image is moved at most.",
+    "mirror": "Whether images are mirrored at random.",
+    "erasing": "Probability of an erased box.",
+    "mixup": "Parameter α of the Beta distribution from which the shares of two mixed images are drawn; 0 mixes none.",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for title, text, tables in SECTIONS:
+        parts.append(f"\n## {title}\n")
+        if text:
+            parts.append(f"\n{text}\n")
+        for name, table in tables:
+            heading = name if name.startswith("at") else f"`{name}`"
+            parts.append(
+                f"\n### {heading}\n\n{_summary(table)}\n\n| key | type | default | meaning |\n|---|---|---|---|\n"
+            )
+            parts += [f"| `{key}` | {kind} | {default} | {meaning} |\n" for key, kind, default, meaning in _rows(table)]
+    return "".join(parts)
+
+
+def _summary(table: type) -> str:
+    text = inspect.cleandoc(table.__doc__ or "").split("\n\n")
+    return "\n\n".join(paragraph for paragraph in text if not paragraph.startswith(("Args:", ">>>")))
+
+
+def _rows(table: type) -> Iterator[tuple[str, str, str, str]]:
+    notes = _notes(table)
+    for name, kind, default in _entries(table):
+        if isinstance(default, BaseModel) or (is_dataclass(default) and not isinstance(default, type)):
+            shown = "its defaults"
+        else:
+            shown = (
+                "**required**" if default is MISSING else f"`{json.dumps(default)}`" if default is not None else "none"
+            )
+        meaning = notes.get(name) or MEANINGS[name]
+        yield name, kind, shown, f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
+
+
+def _entries(table: type) -> Iterator[tuple[str, str, Any]]:
+    """Name, type as it is read, and default of every key."""
+    written = _annotations(table)
+    if issubclass(table, BaseModel):
+        for name, field in table.model_fields.items():
+            if not issubclass(table, Recipe) or not _is_table(field.annotation):
+                missing = field.default is PydanticUndefined
+                yield name, _words(written[name]), MISSING if missing else field.default
+        return
+    for entry in fields(table):
+        yield entry.name, _words(written[entry.name]), entry.default
+
+
+def _is_table(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _annotations(table: type) -> dict[str, str]:
+    return {name: text for base in reversed(table.__mro__) for name, text, _ in _statements(base)}
+
+
+def _notes(table: type) -> dict[str, str]:
+    """What stands in the code about each key: the string below it, or the comment behind it."""
+    return {name: note for base in reversed(table.__mro__) for name, _, note in _statements(base) if note}
+
+
+def _statements(table: type) -> Iterator[tuple[str, str, str]]:
+    """Name, annotation and note of every field that a class of ours defines."""
+    if not table.__module__.startswith("hamiltone"):
+        return
+    source = textwrap.dedent(inspect.getsource(table))
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.ClassDef)
+    lines = source.splitlines()
+    for node, after in zip(definition.body, [*definition.body[1:], None], strict=True):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        note = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            note = str(after.value.value)
+        elif comment := re.search(r"  # (.*)$", lines[node.lineno - 1]):
+            note = comment.group(1)
+        elif described := re.search(r'description="([^"]*)"', lines[node.lineno - 1]):
+            note = described.group(1)
+        yield node.target.id, ast.unparse(node.annotation), note
+
+
+_WORDS = {
+    "PositiveInt": "integer > 0",
+    "NonNegativeInt": "integer ≥ 0",
+    "PositiveFloat": "number > 0",
+    "NonNegativeFloat": "number ≥ 0",
+    "int": "integer",
+    "float": "number",
+    "bool": "true or false",
+    "str": "text",
+    "Path": "path",
+    "Block": "`transformer`, `conformer` or `none`",
+    "PlainVariety": "table",
+    "RichVariety": "table",
+    "Augmented": "table",
+}
+
+
+def _words(annotation: str) -> str:
+    """A type in words: ``tuple[Path, ...]`` is a list of paths."""
+    annotation = annotation.removesuffix(" | None")
+    if choices := re.fullmatch(r"Literal\[(.*)\]", annotation):
+        *others, last = [f"`{choice}`" for choice in re.findall(r"'([^']*)'", choices.group(1))]
+        return f"{', '.join(others)} or {last}" if others else last
+    if several := re.fullmatch(r"tuple\[(\w+), \.\.\.\]", annotation):
+        return f"list: {_words(several.group(1))}"
+    if exact := re.fullmatch(r"tuple\[([\w, ]+)\]", annotation):
+        kinds = exact.group(1).split(", ")
+        return f"list of {len(kinds)}: {_words(kinds[0])}"
+    return _WORDS[annotation]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
