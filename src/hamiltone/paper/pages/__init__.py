@@ -1,6 +1,6 @@
 """Results beside what the paper prints: RESULTS.md and the verdicts of findings.md, written when asked to."""
 
-import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,12 +23,15 @@ takes its place on this page. What each claim of the paper comes to is in [findi
 
 
 def write_pages(results: Path, docs: Path) -> list[Path]:
-    """Write RESULTS.md and, where findings.md is there, its block of verdicts; returns the pages."""
+    """Write RESULTS.md with its pictures and, where findings.md is there, its block of verdicts; returns the pages."""
     evidence = read_results(results)
     page, findings = docs / "RESULTS.md", docs / "findings.md"
     try:
         docs.mkdir(parents=True, exist_ok=True)
-        page.write_text(results_page(evidence, Path(os.path.relpath(results, docs)).as_posix()), "utf-8")
+        page.write_text(results_page(evidence), "utf-8")
+        for picture in filter(None, (item.view(evidence).picture for item in ITEMS.values())):
+            (docs / picture).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(results / picture, docs / picture)
         if not findings.exists():
             return [page]
         text = markdown.fill_blocks(findings.read_text("utf-8"), {"verdicts": verdict_table(evidence)})
@@ -38,10 +41,10 @@ def write_pages(results: Path, docs: Path) -> list[Path]:
     return [page, findings]
 
 
-def results_page(evidence: Evidence, pictures: str = "../results") -> str:
-    """The page as Markdown; `pictures` is the way to the folder of results."""
+def results_page(evidence: Evidence) -> str:
+    """The page as Markdown, with pictures beside it."""
     sections = {name: item.view(evidence) for name, item in ITEMS.items()}
-    parts = [_section(name, section, evidence, pictures) for name, section in sections.items()]
+    parts = [_section(name, section, evidence) for name, section in sections.items()]
     return "\n".join([_INTRODUCTION, _overview(sections, evidence), *parts])
 
 
@@ -74,11 +77,11 @@ def _anchor(name: str) -> str:
     return "".join(c for c in text if c.isalnum() or c in " -_").replace(" ", "-")
 
 
-def _section(name: str, section: Section, evidence: Evidence, pictures: str) -> str:
+def _section(name: str, section: Section, evidence: Evidence) -> str:
     item = ITEMS[name]
     lines = [f"## {_title(name)}", "", f"**{section.status.capitalize()}.** {section.remark}".rstrip()]
     if section.picture:
-        lines += ["", f"![{item.title}]({pictures}/{section.picture})"]
+        lines += ["", f"![{item.title}]({section.picture})"]
     if section.rows:
         lines += ["", (_wide_table if section.wide else _long_table)(section.rows).rstrip()]
     if item.whole:
