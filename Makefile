@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check bench tables clean
+.PHONY: demo test check fuzz bench tables clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -17,6 +17,12 @@ check: .venv/developing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Broken files through the command line: `make fuzz MINUTES=60 SEED=1`; the same command goes on where it stopped.
+MINUTES ?= 10
+SEED ?= 0
+fuzz: .venv/developing
+	cd tests && ../$(BIN)/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
 
 bench: .venv/installed
 	$(BIN)/python -m hamiltone.benchmark.page
