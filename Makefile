@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check docs bench tables pages clean
+.PHONY: demo test check docs fuzz bench tables pages clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -22,6 +22,12 @@ check: .venv/developing
 # A broken link, a page outside the navigation or a name that does not resolve fails the build.
 docs: .venv/developing
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Broken files through the command line: `make fuzz MINUTES=60 SEED=1`; the same command goes on where it stopped.
+MINUTES ?= 10
+SEED ?= 0
+fuzz: .venv/developing
+	cd tests && ../$(BIN)/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
 
 bench: .venv/installed
 	$(BIN)/python tools/bench.py

@@ -1,0 +1,185 @@
+"""Sound files, checkpoints and recipes, and what can be done to them; all of it follows from a generator's seed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import torch
+from safetensors.torch import save
+
+from hamiltone.models import CompactConfig, Header, build, save_checkpoint
+
+RATE = 16_000
+_SOUNDFILE = {
+    "wav": [("WAV", s) for s in ("PCM_U8", "PCM_16", "PCM_24", "FLOAT", "DOUBLE", "ULAW", "IMA_ADPCM", "MS_ADPCM")],
+    "flac": [("FLAC", "PCM_16"), ("FLAC", "PCM_24")],
+    "ogg": [("OGG", "VORBIS"), ("OGG", "OPUS")],
+    "mp3": [("MP3", "MPEG_LAYER_III")],
+    "aiff": [("AIFF", "PCM_16"), ("AIFF", "FLOAT")],
+    "au": [("AU", "PCM_16")],
+    "caf": [("CAF", "PCM_16"), ("CAF", "ALAC_16")],
+    "w64": [("W64", "PCM_16")],
+    "rf64": [("RF64", "PCM_16")],
+}
+_MEDIA = {
+    "m4a": "aac",
+    "mp4": "aac",
+    "mov": "pcm_s16le",
+    "mka": "ac3",
+    "mkv": "libopus",
+    "webm": "libopus",
+    "avi": "mp3",
+    "aac": "aac",
+    "ac3": "ac3",
+    "wma": "wmav2",
+    "3gp": "aac",
+}
+RECIPE = """
+task = "speech"
+seed = 1
+budget = { steps = 1 }
+batches = { size = 1 }
+optimiser = { lr = 1e-3, betas = [0.9, 0.99] }
+schedule = { kind = "cosine", warmup = 1 }
+model = { family = "compact", channels = [2, 2], dilations = [1, 1], heads = 1, layers = 1, kernel_size = 3 }
+data = { kind = "synthetic", segment = 2000, length = 2, held_out = 1, held_out_segment = 2000 }
+loss = { compressed = 1.0 }
+validation = { metrics = ["sisdr"], merit = "sisdr", limit = 1 }
+run = { accelerator = "cpu", log_steps = 1 }
+"""
+
+
+def make_sounds(folder: Path) -> list[Path]:
+    """A short sound in every container that is read; those of FFmpeg only where PyAV is installed."""
+    rng = np.random.default_rng(0)
+    sound = (0.2 * rng.standard_normal((RATE // 2, 2))).astype(np.float32)
+    paths = []
+    for suffix, encodings in _SOUNDFILE.items():
+        for format, subtype in encodings:
+            path = folder / f"{subtype}.{suffix}"
+            rate = 48_000 if subtype == "OPUS" else RATE
+            soundfile.write(path, sound, rate, format=format, subtype=subtype)
+            paths.append(path)
+    try:
+        import av
+    except ImportError:
+        return paths
+    for suffix, codec in _MEDIA.items():
+        path = folder / f"{codec}.{suffix}"
+        if codec in av.codecs_available:
+            _write_media(path, codec, sound)
+            paths.append(path)
+    return paths
+
+
+def _write_media(path: Path, codec: str, sound: np.ndarray) -> None:
+    import av
+
+    rate = 48_000 if codec in ("libopus", "ac3") else 44_100
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=rate, layout="stereo")
+        stream.bit_rate = 96_000
+        formats = [entry.name for entry in stream.codec_context.codec.audio_formats]
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(sound.T), "fltp", "stereo")
+        frame.sample_rate = rate
+        resampler = av.AudioResampler(format=formats[0], layout="stereo", rate=rate)
+        for part in resampler.resample(frame):
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+
+
+def make_checkpoint(path: Path) -> None:
+    """A tiny compact model."""
+    torch.manual_seed(0)
+    config = CompactConfig(channels=(2, 2), dilations=(1, 2), heads=1, feed_forward=2, layers=1)
+    save_checkpoint(path, build(config), Header(config, "tiny", {"hours": 0.5}))
+
+
+def mutate_bytes(content: bytes, rng: np.random.Generator) -> bytes:
+    """A few of: flipped bits, overwritten, inserted, removed and repeated runs, large numbers, a cut."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 9))):
+        header = rng.random() < 0.6
+        place = int(rng.integers(min(len(data), 256) if header else len(data))) if data else 0
+        length = int(rng.integers(1, 9)) if rng.random() < 0.8 else int(rng.integers(1, 2000))
+        match int(rng.integers(7)):
+            case 0:
+                if data:
+                    data[place] ^= 1 << int(rng.integers(8))
+            case 1:
+                data[place : place + length] = rng.bytes(length)
+            case 2:
+                data[place:place] = rng.bytes(length)
+            case 3:
+                del data[place : place + length]
+            case 4:
+                data[place:place] = data[place : place + length]
+            case 5:
+                value = int(rng.choice([0, 1, 0x7F, 0xFF])).to_bytes(1, "little")
+                data[place : place + 4] = value * 4
+            case _:
+                if rng.random() < 0.2:
+                    del data[place:]
+    return bytes(data)
+
+
+_ODD: list[object] = [
+    0, 1, -1, 2, 3, 5, 7, 255, 10**6, 2**31, 2**63, 10**30, 0.5, -1.0, 1e300, 1e-300, float("nan"), float("inf"),
+    True, False, None, "", "x", "shared", "hamilton", "none", [], [1], [1, 2, 3], [[1]], {}, {"a": 1},
+]  # fmt: skip
+
+
+def mutate_checkpoint(path: Path, rng: np.random.Generator) -> bytes:
+    """Another header, other tensors, or other bytes."""
+    from safetensors import safe_open
+
+    if rng.random() < 0.3:
+        return mutate_bytes(path.read_bytes(), rng)
+    with safe_open(path, "pt") as file:
+        header = json.loads(file.metadata()["hamiltone"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for _ in range(int(rng.integers(1, 4))):
+        choice = rng.random()
+        if choice < 0.6:
+            table = header["config"] if rng.random() < 0.8 else header
+            table[str(rng.choice(list(table)))] = _ODD[int(rng.integers(len(_ODD)))]
+        else:
+            name = str(rng.choice(list(tensors)))
+            tensors |= {name: _odd_tensor(tensors[name], rng)}
+    return save(tensors, {"hamiltone": json.dumps(header)})
+
+
+def _odd_tensor(tensor: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+    tensor = tensor.clone()
+    changes: list[Callable[[], torch.Tensor]] = [
+        lambda: torch.full_like(tensor, float("nan")) if tensor.is_floating_point() else tensor + 1,
+        lambda: tensor * 1e30 if tensor.is_floating_point() else tensor,
+        lambda: tensor.double(),
+        lambda: tensor.half(),
+        lambda: torch.zeros(3),
+        lambda: torch.zeros(0),
+        lambda: torch.zeros_like(tensor),
+    ]
+    return changes[int(rng.integers(len(changes)))]()
+
+
+def mutate_recipe(rng: np.random.Generator) -> bytes:
+    """Another value for a key, or other bytes."""
+    if rng.random() < 0.4:
+        return mutate_bytes(RECIPE.encode(), rng)
+    lines = RECIPE.strip().splitlines()
+    number = int(rng.integers(1, len(lines)))
+    key, _, value = lines[number].partition(" = ")
+    odd = _ODD[int(rng.integers(len(_ODD)))]
+    text = "nan" if odd != odd else json.dumps(odd).replace("null", '"null"').replace("Infinity", "inf")
+    if value.startswith("{"):
+        name = value.strip("{} ").split(" = ")[0]
+        rest = value.strip("{} ").split(", ")
+        rest[int(rng.integers(len(rest)))] = f"{name} = {text}"
+        value = "{ " + ", ".join(rest) + " }"
+    else:
+        value = text
+    lines[number] = f"{key} = {value}"
+    return "\n".join(lines).encode()
