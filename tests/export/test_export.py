@@ -16,6 +16,7 @@ from hamiltone.export.int8 import quantised
 from hamiltone.inference import enhance
 from hamiltone.models import CompactConfig, Config, Enhancer, EnhancerConfig, Header, RowConfig, build, save_checkpoint
 from hamiltone.nn import QBatchNorm
+from hamiltone.runtime import Stream
 from hamiltone.runtime.onnx_graph import OnnxGraph
 
 REASON = "ONNX export needs the extra: pip install 'hamiltone[export]'"
@@ -90,6 +91,14 @@ def test_steps_go_on_from_the_states_of_the_model(exported) -> None:
         np.testing.assert_allclose(gain, expected.numpy(), atol=1e-4)
         for ours, other in zip(states, theirs, strict=True):
             np.testing.assert_allclose(ours, other.numpy(), atol=1e-4)
+
+
+def test_a_stream_through_the_file_sounds_as_through_the_model(exported) -> None:
+    enhancer, _, target = exported("step")
+    waveform = np.random.default_rng(0).standard_normal(4000).astype(np.float32)
+    ours, theirs = (Stream(16_000, model) for model in (str(target), enhancer))
+    for chunk in np.split(waveform, [100, 101, 900, 2500]):
+        np.testing.assert_allclose(ours.process(chunk), theirs.process(chunk), atol=1e-4)
 
 
 @pytest.mark.parametrize(("name", "kind", "latency"), [("step", "step", 64), ("another score rule", "window", None)])

@@ -85,6 +85,11 @@ def resolve_backend(model: "str | Path | Enhancer | StepBackend") -> StepBackend
     """The back end behind a name, a file or a model; one that is handed in is taken as it is."""
     if isinstance(model, StepBackend):
         return model
+    if isinstance(model, str | Path) and Path(model).suffix == ".onnx":
+        from hamiltone.runtime.onnx_graph import OnnxGraph
+        from hamiltone.runtime.onnx_step import OnnxStep
+
+        return OnnxStep(OnnxGraph(model, threads=1), model)  # a frame is too small to share
     from hamiltone.models import Enhancer, load
 
     if isinstance(model, Enhancer):
