@@ -66,7 +66,7 @@ def _sink(graph: ir.Graph, node: ir.Node) -> bool:
     assert sources[0] is not None
     result.shape = sources[0].shape
     after = ir.node("Reshape", [result, before[0].inputs[1]], dict(before[0].attributes))
-    after.outputs[0].shape, after.outputs[0].dtype = shape, result.dtype
+    after.outputs[0].shape, after.outputs[0].type = shape, result.type
     uses = [(user, i) for user, i in result.uses() if user is not after]
     for user, i in uses:
         user.replace_input_with(i, after.outputs[0])
