@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class Interrupt:
-    """While entered, a signal ends a wait by a KeyboardInterrupt, the present one or the next; never a computation."""
+    """While handled, a signal ends one wait by a KeyboardInterrupt, the present or the next; never a computation."""
 
     def __init__(self) -> None:
         self._asked = self._waiting = False
@@ -18,6 +18,7 @@ class Interrupt:
         self._waiting = True
         try:
             if self._asked:
+                self._asked = False
                 raise KeyboardInterrupt
             yield
         finally:
@@ -34,6 +35,6 @@ class Interrupt:
                 signal.signal(number, handler)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
         if self._waiting:
             raise KeyboardInterrupt
+        self._asked = True

@@ -148,8 +148,8 @@ class Stream:
         if usable.all():
             return samples.astype(np.float32, copy=False)
         if not self._warned:
-            warnings.warn("NaN, infinite or absurdly loud samples in the stream count as silence", stacklevel=3)
             self._warned = True
+            warnings.warn("NaN, infinite or absurdly loud samples in the stream count as silence", stacklevel=3)
         return np.where(usable, samples, 0).astype(np.float32)
 
     def _run(self, samples: Samples) -> Samples:
