@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from enhancers import fixed_mask, random_convolutions
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance, enhance_file, enhance_paths
+from hamiltone.inference import enhance, enhance_file, enhance_paths, stream
 from hamiltone.inference.bands import high_band_gain, resample
 from hamiltone.inference.survey import survey_recording
 from hamiltone.inference.windows import Windows, cut, fade_in, join, plan_windows
@@ -198,6 +198,27 @@ def test_pair_is_decided_once_per_recording() -> None:
     left, other = noise(16_000), noise(16_000, seed=1)
     assert groups(left + other) == [(0, 1)]  # a voice under noise as loud that differs between the channels
     assert groups(other) == [(0,), (1,)]
+
+
+def test_memory_of_a_window_does_not_grow_with_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest: list[int] = []
+
+    def enhance_nothing(window: np.ndarray, sample_rate: int, model: object, *, level: float) -> np.ndarray:
+        return window
+
+    def look(read: Callable[[int], np.ndarray], windows: Windows) -> Iterator[np.ndarray]:
+        for window in cut(read, windows):
+            largest.append(window.size)
+            yield window
+
+    monkeypatch.setattr(stream, "enhance_window", enhance_nothing)
+    monkeypatch.setattr(stream, "cut", look)
+    signal = np.zeros((256, 4 * 48_000), np.float32)
+    enhance(signal, 48_000, model=fixed_mask(1.0))
+    assert max(largest) <= 2**25 < signal.size
+    largest.clear()
+    enhance(signal[:64], 48_000, model=fixed_mask(1.0))
+    assert largest == [signal[:64].size]  # as ever
 
 
 def test_eight_channels_are_enhanced_each_by_itself() -> None:

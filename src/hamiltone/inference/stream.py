@@ -11,7 +11,7 @@ from hamiltone.errors import InputError
 from hamiltone.inference.bands import high_band_gain, over_samples, resample
 from hamiltone.inference.settings import Settings
 from hamiltone.inference.survey import Survey
-from hamiltone.inference.windows import Read, cut, join, plan_windows
+from hamiltone.inference.windows import Read, affordable_seconds, cut, join, plan_windows
 from hamiltone.models.enhancer import Enhancer
 
 Samples = NDArray[Any]
@@ -23,19 +23,20 @@ def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: 
     A result that is not finite is an `InputError`: no such sample leaves.
     """
     model, strength = settings.model, settings.strength
+    channels = sum(len(group.channels) for group in survey.groups)
     windows = plan_windows(
         survey.frames,
         sample_rate=sample_rate,
         model_rate=model.sample_rate,
         hop=model.stft.hop,
-        seconds=settings.window_seconds,
+        seconds=affordable_seconds(settings.window_seconds, channels=channels, sample_rate=sample_rate),
     )
 
     def mix(window: Samples) -> Samples:
         enhanced = np.empty_like(window)
         for group in survey.groups:
-            channels = window[:, group.channels]
-            enhanced[:, group.channels] = enhance_window(channels, sample_rate, model, level=group.level)
+            part = window[:, group.channels]
+            enhanced[:, group.channels] = enhance_window(part, sample_rate, model, level=group.level)
         return (1 - strength) * window + strength * enhanced
 
     for block in join(map(mix, cut(read, windows)), windows):

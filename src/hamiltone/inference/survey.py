@@ -9,7 +9,7 @@ from hamiltone.errors import InputError
 from hamiltone.inference.bands import QUALITY
 from hamiltone.inference.windows import Read
 
-_BLOCK_FRAMES = 65536
+_BLOCK_SAMPLES = 2**19  # over all channels
 _LOWEST_RATE, _HIGHEST_RATE = 1000, 768_000
 _MOST_CHANNELS = 256
 _LOUDEST = 1e30  # float32 ends at 3e38, and spectra are sums
@@ -48,15 +48,15 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         raise InputError(f"{name}: expected at most {_MOST_CHANNELS} channels, got {channels}")
     resampler = soxr.ResampleStream(sample_rate, model_rate, channels, dtype="float32", quality=QUALITY)
     energy, mean_energy, frames, samples = np.zeros(channels), 0.0, 0, 0
-    last = False
+    last, size = False, min(65_536, _BLOCK_SAMPLES // channels)
     while not last:
-        block = read(_BLOCK_FRAMES)
+        block = read(size)
         if not np.isfinite(block).all():
             raise InputError(f"{name}: contains NaN or infinite samples")
         if len(block) and (peak := np.abs(block).max()) > _LOUDEST:
             raise InputError(f"{name}: has samples of {peak:.0e}, more than can be computed with; scale it down first")
         frames += len(block)
-        last = len(block) < _BLOCK_FRAMES
+        last = len(block) < size
         if sample_rate != model_rate:
             block = resampler.resample_chunk(block, last=last)
         samples += len(block)

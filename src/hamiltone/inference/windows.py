@@ -13,6 +13,7 @@ Read = Callable[[int], NDArray[Any]]
 
 WHOLE = 2.5
 """How much longer than a window a recording may be before it is divided."""
+_MOST_SAMPLES = 2**25  # of a window, over all channels
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,17 @@ class Windows:
     def count(self) -> int:
         """How many windows cover the recording."""
         return max(1, ceil((self.frames - self.overlap) / self.stride))
+
+
+def affordable_seconds(seconds: float, *, channels: int, sample_rate: int) -> float:
+    """The length of windows that bounds their memory: `seconds`, or less where a second holds very many samples.
+
+    >>> affordable_seconds(4.0, channels=64, sample_rate=48_000)
+    4.0
+    >>> round(affordable_seconds(4.0, channels=256, sample_rate=48_000), 2)
+    1.09
+    """
+    return min(seconds, max(1.0, _MOST_SAMPLES / (WHOLE * channels * sample_rate)))
 
 
 def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, seconds: float) -> Windows:
