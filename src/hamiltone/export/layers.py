@@ -121,9 +121,13 @@ class Attention(nn.Module):
         q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
         q, k = self._normalised(q, self.eps[0]) * self.gain, self._normalised(k, self.eps[1])
         q, k, v = (y.unflatten(0, x.shape[:2]) for y in (q, k, v))  # (B, N, 4C)
-        options = {"num_heads": self.heads, "scale": self.scale}
         y = torch.onnx.ops.symbolic(
-            "com.microsoft::MultiHeadAttention", (q, k, v), options, dtype=q.dtype, shape=q.shape, version=1
+            "com.microsoft::MultiHeadAttention",
+            (q, k, v),
+            {"num_heads": self.heads, "scale": self.scale},
+            dtype=q.dtype,
+            shape=q.shape,
+            version=1,
         )
         return unflatten(self.out(y.flatten(0, 1))).unflatten(0, x.shape[:2])
 
