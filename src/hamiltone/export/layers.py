@@ -116,7 +116,9 @@ class Attention(nn.Module):
         self.gain = nn.Parameter(gain.flatten())
         self.register_buffer("mean", torch.kron(torch.full((4, 4), 0.25), torch.eye(self.head_dim)))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        if key_padding_mask is not None:
+            raise ValueError("an exported attention sees all positions; leave the mask out")
         rows = flatten(x).flatten(0, 1)  # (B · N, 4C), in the order (H, 4, D) after each product
         q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
         q, k = self._normalised(q, self.eps[0]) * self.gain, self._normalised(k, self.eps[1])
