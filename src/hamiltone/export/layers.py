@@ -116,14 +116,20 @@ class Attention(nn.Module):
         self.gain = nn.Parameter(gain.flatten())
         self.register_buffer("mean", torch.kron(torch.full((4, 4), 0.25), torch.eye(self.head_dim)))
 
-    def forward(self, x: Tensor, *, key_padding_mask: None = None) -> Tensor:
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        if key_padding_mask is not None:
+            raise ValueError("an exported attention sees all positions; leave the mask out")
         rows = flatten(x).flatten(0, 1)  # (B · N, 4C), in the order (H, 4, D) after each product
         q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
         q, k = self._normalised(q, self.eps[0]) * self.gain, self._normalised(k, self.eps[1])
         q, k, v = (y.unflatten(0, x.shape[:2]) for y in (q, k, v))  # (B, N, 4C)
-        options = {"num_heads": self.heads, "scale": self.scale}
         y = torch.onnx.ops.symbolic(
-            "com.microsoft::MultiHeadAttention", (q, k, v), options, dtype=q.dtype, shape=q.shape, version=1
+            "com.microsoft::MultiHeadAttention",
+            (q, k, v),
+            {"num_heads": self.heads, "scale": self.scale},
+            dtype=q.dtype,
+            shape=q.shape,
+            version=1,
         )
         return unflatten(self.out(y.flatten(0, 1))).unflatten(0, x.shape[:2])
 

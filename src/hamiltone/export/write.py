@@ -121,23 +121,19 @@ def describe(model: Enhancer, header: Header, source: Path, licence: str) -> Des
 def _trace(model: Enhancer, description: Description) -> "ir.Model":
     from hamiltone.export.reshapes import tidy
 
-    if description.kind == "step":
-        states = description.states
-        module, inputs, shapes = StepGraph(model), tuple(torch.zeros(state.shape) for state in states), None
-        names = [state.name for state in states], [state.next for state in states]
-    else:
-        module, inputs, names = WindowGraph(model), (), ([], [])
-        shapes = ({1: torch.export.Dim("frames", min=2)},)
-    frames = 1 if description.kind == "step" else _TRACED_FRAMES
+    states, step = description.states, description.kind == "step"
+    module = StepGraph(model) if step else WindowGraph(model)
+    frames = 1 if step else _TRACED_FRAMES
+    shapes = None if step else ({1: torch.export.Dim("frames", min=2)},)
     spectrum = torch.randn(1, frames, description.bins, 2)
     with _quiet():
         program = torch.onnx.export(
             module.eval(),
-            (spectrum, *inputs),
+            (spectrum, *(torch.zeros(state.shape) for state in states)),
             dynamo=True,
             dynamic_shapes=shapes,
-            input_names=[SPECTRUM, *names[0]],
-            output_names=[GAIN, *names[1]],
+            input_names=[SPECTRUM, *(state.name for state in states)],
+            output_names=[GAIN, *(state.next for state in states)],
             verbose=False,
         )
     assert program is not None
