@@ -121,17 +121,17 @@ def races(results: Path) -> str:
 
 
 def curve(results: Path) -> str:
-    """The validations of the bundled model's training, from the logs of its runs, one after the other."""
+    """The validations of the bundled models' trainings, from the logs of their runs, one after the other."""
     names = ("pesq", "pesq_gain", "stoi", "sisdr", "sisdr_gain", "loss")
     rows = []
-    for path in sorted(results.glob("compact-log-*.jsonl")):
+    for path in sorted(results.glob("*-log-*.jsonl")):
         minutes = 0.0
         for record in map(json.loads, path.read_text("utf-8").splitlines()):
             if record["kind"] == "train":
                 minutes = record["elapsed"] / 60
             else:
                 figures = [f"{record[name]:.3f}" for name in names]
-                rows.append([path.stem.rpartition("-")[2], str(record["step"]), f"{minutes:.0f}", *figures])
+                rows.append([path.stem.replace("-log-", " "), str(record["step"]), f"{minutes:.0f}", *figures])
     return markdown.table(["run", "step", "minutes", "PESQ", "gain", "STOI", "SI-SDR", "gain", "loss"], rows)
 
 
