@@ -172,7 +172,7 @@ def _rows(table: type) -> Iterator[tuple[str, str, str, str]]:
         yield name, kind, shown, f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
 
 
-def _entries(table: type) -> Iterator[tuple[str, str, Any]]:
+def _entries(table: Any) -> Iterator[tuple[str, str, Any]]:
     """Name, type as it is read, and default of every key."""
     written = _annotations(table)
     if issubclass(table, BaseModel):

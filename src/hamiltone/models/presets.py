@@ -153,7 +153,7 @@ def _compact_block(config: CompactConfig) -> nn.Module:
     dim, dropout = config.channels[-1], config.dropout
     attention = _attention(config.attention, dim, config.heads, dropout)
     feed_forward = QFeedForward(dim, config.feed_forward, dropout=dropout)
-    parts = [[attention], depthwise_layers(dim, config.kernel_size), [feed_forward]]
+    parts: list[list[nn.Module]] = [[attention], depthwise_layers(dim, config.kernel_size), [feed_forward]]
     return CompactBlock(dim, config.norm, parts)
 
 

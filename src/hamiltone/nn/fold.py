@@ -185,7 +185,7 @@ def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
                 sequence[i + 1] = nn.Identity()
             elif _is_foldable(layer) and _normalises(follower) and _absorbs(layer.out):
                 sequence[i] = attention = copy.deepcopy(layer)
-                attention.out = _absorb_norm(layer.out, follower)
+                attention.out = _absorb_norm(layer.out, follower)  # type: ignore[assignment]
                 sequence[i + 1] = nn.Identity()
             elif _absorbs(layer) and _gates(layer, follower):
                 sequence[i] = _absorb_gate(layer, memo)

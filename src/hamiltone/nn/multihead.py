@@ -1,5 +1,7 @@
 """Shared-score attention in the place of ``nn.MultiheadAttention``: its call, its shapes, the polarity of its masks."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -85,7 +87,7 @@ class SharedScoreMultihead(nn.Module):
         values = None if value is key else self._quaternions(value)
         causal = is_causal and x.shape[1] == source.shape[1] and key_padding_mask is None and not need_weights
         mask, padding = self._masks(None if causal else attn_mask, key_padding_mask, x, source)
-        options = {"value": values, "mask": mask, "key_padding_mask": padding, "causal": causal}
+        options: dict[str, Any] = {"value": values, "mask": mask, "key_padding_mask": padding, "causal": causal}
         maps = None
         if need_weights:
             y, maps = self.attention(x, None if source is x else source, **options, need_weights=True)

@@ -61,11 +61,12 @@ class QGRU(nn.Module):
 
     def real_weights(self) -> list[Tensor]:
         """Input and hidden matrices and biases of each direction, as ``torch.gru`` wants them: gate by gate."""
-        return [
-            gate_major(values)
-            for pair in zip(self.input, self.hidden, strict=True)
-            for values in (*(layer.real_weight() for layer in pair), *(layer.bias.flatten() for layer in pair))
-        ]
+        weights: list[Tensor] = []
+        for pair in zip(self.input, self.hidden, strict=True):
+            layers = [layer for layer in pair if isinstance(layer, QLinear)]
+            weights += [layer.real_weight() for layer in layers]
+            weights += [layer.bias.flatten() for layer in layers if layer.bias is not None]
+        return [gate_major(values) for values in weights]
 
     def extra_repr(self) -> str:
         return f"{self.in_dim}, {self.dim}, bidirectional={self.bidirectional}"

@@ -32,8 +32,9 @@ def _soap() -> Any:
         raise InputError("optimiser.kind = soap needs pytorch-optimizer: pip install 'hamiltone[train]'") from None
 
     class ContiguousSOAP(SOAP):
-        def get_orthogonal_matrix(self, *arguments: Any, **options: Any) -> Any:
-            return _contiguous(super().get_orthogonal_matrix(*arguments, **options))
+        @staticmethod
+        def get_orthogonal_matrix(mat: Any) -> list[Any]:
+            return _contiguous(SOAP.get_orthogonal_matrix(mat))
 
         def get_orthogonal_matrix_qr(self, *arguments: Any, **options: Any) -> Any:
             return _contiguous(super().get_orthogonal_matrix_qr(*arguments, **options))
