@@ -46,7 +46,7 @@ schedule = { kind = "cosine", warmup = 1 }
 model = { family = "compact", channels = [2, 2], dilations = [1, 1], heads = 1, layers = 1, kernel_size = 3 }
 data = { kind = "synthetic", segment = 2000, length = 2, held_out = 1, held_out_segment = 2000 }
 loss = { compressed = 1.0 }
-validation = { metrics = ["sisdr"], merit = "sisdr", limit = 1 }
+validation = { metrics = ["sisdr"], select_by = "sisdr", limit = 1 }
 run = { accelerator = "cpu", log_steps = 1 }
 """
 

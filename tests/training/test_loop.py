@@ -164,7 +164,7 @@ def test_a_budget_of_minutes_ends_by_the_clock(tmp_path):
     outcome = run(tmp_path, budget__epochs=None, budget__minutes=0.5 / 60)
     assert outcome.step >= 1
     last = json.loads(read_tensors(tmp_path / "last.safetensors")[1]["hamiltone-run"])
-    assert 0.5 <= last["elapsed"] < 60
+    assert 0.5 <= last["progress"]["elapsed"] < 60
 
 
 def test_nan_stops_the_run_and_names_the_last_good_state(tmp_path):

@@ -176,7 +176,7 @@ class Validation(Table):
         return names
 
     @model_check(mode="after")
-    def _measures_the_merit(self) -> Self:
+    def _measures_what_selects(self) -> Self:
         if self.select_by not in self.metrics:
             raise ValueError(f"select_by must be one of the metrics {', '.join(self.metrics)}, got {self.select_by!r}")
         return self
