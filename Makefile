@@ -19,9 +19,10 @@ check: .venv/developing
 	$(BIN)/mypy
 	$(MAKE) docs
 
-# A broken link, a page outside the navigation or a name that does not resolve fails the build.
+# A broken link, a page outside the navigation or a name that does not resolve fails the build; --quiet would hide
+# these warnings from --strict.
 docs: .venv/developing
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Broken files through the command line: `make fuzz MINUTES=60 SEED=1`; the same command goes on where it stopped.
 MINUTES ?= 10

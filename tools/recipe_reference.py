@@ -42,7 +42,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
         "Every recipe",
         "",
         (
-            ("at the top of the file", Recipe),
+            ("At the top of the file", Recipe),
             ("[budget]", Budget),
             ("[batches]", Batches),
             ("[optimiser]", Optimiser),
@@ -146,7 +146,7 @@ def page() -> str:
         if text:
             parts.append(f"\n{text}\n")
         for name, table in tables:
-            heading = name if name.startswith("at") else f"`{name}`"
+            heading = name if name.startswith("At") else f"`{name}`"
             parts.append(
                 f"\n### {heading}\n\n{_summary(table)}\n\n| key | type | default | meaning |\n|---|---|---|---|\n"
             )
