@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,14 @@ def start(*arguments: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command(*arguments), stdin=pipe, stdout=pipe, stderr=pipe)
 
 
+def wait_for_sleep(child: "subprocess.Popen[bytes]") -> None:
+    """Until the child, which has written, waits for input again."""
+    stat = Path(f"/proc/{child.pid}/stat")
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "S":
+        time.sleep(0.05)
+    time.sleep(0 if stat.exists() else 1)
+
+
 @pytest.mark.parametrize(("encoding", "kind"), [("s16le", "<i2"), ("f32le", "<f4")])
 def test_a_pipe_gives_what_the_stream_gives_without_its_latency(model, encoding, kind):
     samples = (NOISE * 32768).astype(kind) if kind == "<i2" else NOISE
@@ -63,6 +72,7 @@ def test_chunks_leave_while_the_pipe_is_open_and_signals_end_it_quietly(model):
         child.stdin.flush()
         early = child.stdout.read(2 * (8000 - 511))  # what is ready, before the input ends
         assert len(early) == 2 * (8000 - 511)
+        wait_for_sleep(child)
         child.send_signal(number)
         rest, stderr = child.communicate(timeout=120)
         assert child.returncode == 0
@@ -74,12 +84,12 @@ def test_chunks_leave_while_the_pipe_is_open_and_signals_end_it_quietly(model):
 def test_a_closed_pipe_is_no_accident(model):
     child = start("-", "--model", model)
     child.stdout.close()
-    try:
+    with suppress(BrokenPipeError):
         child.stdin.write(bytes(200_000))
+    with suppress(BrokenPipeError):
         child.stdin.close()
-    except BrokenPipeError:
-        pass
-    assert child.stderr.read() == b""
+    with child.stderr as stderr:
+        assert stderr.read() == b""
     assert child.wait(timeout=120) == 0
 
 

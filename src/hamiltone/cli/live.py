@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -92,11 +92,10 @@ def _live_pipe(rate: int, encoding: str, options: dict[str, Any]) -> dict[str, A
         raise InputError(f"--format takes {' or '.join(FORMATS)}, got {encoding!r}")
     if sys.stdout.isatty():
         raise InputError("will not write audio to a terminal; send it to a file or a program")
-    source, target = sys.stdin.buffer, sys.stdout.buffer
-    assert isinstance(source, io.BufferedReader)
     with Interrupt().handled() as interrupt:
         stream = Stream(rate, **options)
-        passed = pass_through(stream, source, target, encoding, interrupt)
+        source = cast(io.BufferedReader, sys.stdin.buffer)
+        passed = pass_through(stream, source, sys.stdout.buffer, encoding, interrupt)
     _forget_output()
     if passed.odd_bytes:
         typer.echo(f"hamiltone: the input ended within a sample; {passed.odd_bytes} bytes were left out", err=True)
