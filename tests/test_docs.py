@@ -94,7 +94,8 @@ def test_the_api_pages_have_every_module():
 
 
 def test_the_python_of_the_readme_runs():
-    names: dict[str, Any] = {"waveform": np.zeros(8000, np.float32), "sample_rate": 16_000}
+    silence = np.zeros(8000, np.float32)
+    names: dict[str, Any] = {"waveform": silence, "chunk": silence, "sample_rate": 16_000}
     found = blocks(ROOT / "README.md", "python")
     assert len(found) >= 2
     for block in found:
@@ -136,11 +137,11 @@ def test_the_training_commands_of_the_readme_run(workplace):
 
 
 def test_the_long_commands_of_the_readme_are_understood():
-    lines = readme("reproduce", "analyse")
+    lines = readme("reproduce", "analyse", "live")
     assert len(lines) >= 3
     for arguments in lines:
         run(arguments, "--help")  # a verb or an option that is not there fails before the help is printed
-    known = {"enhance", "train", "score", "reproduce", "analyse"}
+    known = {"enhance", "live", "train", "score", "reproduce", "analyse"}
     every = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
     assert {line[0] for line in every} == known, "a new command of the README needs a test"
 

@@ -59,4 +59,6 @@ def test_the_installed_package_carries_its_models_and_enhances_with_the_default_
         "[models.load_checkpoint(path) for path in models.bundled().values()]; "
         "print(*sorted(models.bundled()), hamiltone.enhance(numpy.zeros(1600, numpy.float32), 16000).shape)"
     )
-    assert _run(environment, "python", "-c", code) == "compact compact-hamilton compact-shared toy toy-hamilton (1600,)"
+    assert _run(environment, "python", "-c", code) == (
+        "compact compact-hamilton compact-shared live toy toy-hamilton (1600,)"
+    )
