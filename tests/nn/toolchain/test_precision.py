@@ -13,6 +13,8 @@ KEEP_THE_DTYPE = {
     qnn.QRMSNorm,
     qnn.QLayerNorm,
     qnn.QBatchNorm,
+    qnn.QSequenceBatchNorm,
+    qnn.QGRU,
     qnn.QDropout,
     qnn.QGLU,
     qnn.QPReLU,
