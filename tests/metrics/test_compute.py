@@ -7,7 +7,7 @@ import pytest
 
 from hamiltone import metrics
 from hamiltone.errors import InputError
-from hamiltone.metrics import METRICS, compute
+from hamiltone.metrics import METRICS, compute, dnsmos
 from speech import RATE, mix, synthetic_speech
 
 SPEECH = synthetic_speech(1.0)
@@ -112,5 +112,6 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 )
 def test_a_missing_package_names_the_install_command(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
+    dnsmos._rater.cache_clear()  # another test may have loaded it
     with pytest.raises(InputError, match=rf'{package}: pip install "hamiltone\[metrics\]"'):
         compute([name], NOISY, SPEECH, RATE)

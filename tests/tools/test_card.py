@@ -81,7 +81,7 @@ def test_the_curve_tells_the_minutes_at_each_validation(tmp_path: Path) -> None:
     for run in (1, 2):
         (tmp_path / f"compact-log-{run}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     assert fill("curve", tmp_path)[-2:] == [
-        f"| {run} | 60 | 2 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" for run in (1, 2)
+        f"| compact {run} | 60 | 2 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 | 1.000 |" for run in (1, 2)
     ]
 
 
