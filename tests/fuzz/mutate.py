@@ -143,8 +143,8 @@ def mutate_checkpoint(path: Path, rng: np.random.Generator) -> bytes:
     for _ in range(int(rng.integers(1, 4))):
         choice = rng.random()
         if choice < 0.6:
-            table = header["config"] if rng.random() < 0.8 else header
-            table[str(rng.choice(list(table)))] = _ODD[int(rng.integers(len(_ODD)))]
+            table = header["config"] if rng.random() < 0.8 and isinstance(header["config"], dict) else header
+            table[str(rng.choice(list(table) or ["empty"]))] = _ODD[int(rng.integers(len(_ODD)))]
         else:
             name = str(rng.choice(list(tensors)))
             tensors |= {name: _odd_tensor(tensors[name], rng)}
