@@ -134,7 +134,7 @@ class RowConfig:
     residuals: int = 1
     kernel_size: int = 8
     stride: int = 4
-    decay: float = 0.992
+    decay: float = 0.97
     exponent: float = 0.3
     mask_limit: float = 1.2
     n_fft: int = 512
