@@ -41,6 +41,7 @@ tables: .venv/developing
 pages: .venv/developing
 	$(BIN)/hamiltone reproduce pages
 	$(BIN)/python tools/card.py
+	$(BIN)/python tools/quality_plot.py
 
 clean:
 	rm -rf .venv build dist demo site

@@ -1,0 +1,111 @@
+"""Draw docs/figures/quality.png: quality on the test set against multiplications and against time, from results/.
+
+python tools/quality_plot.py
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+
+from hamiltone.analysis.cost import model_costs
+from hamiltone.metrics import Interval
+from hamiltone.paper.measure.speech import read_reports
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+_OURS = ("compact", "live")
+_LABELS = {
+    "fastenhancer_t": "FastEnhancer-T",
+    "fastenhancer_b": "FastEnhancer-B",
+    "fastenhancer_s": "FastEnhancer-S",
+    "lisennet": "LiSenNet",
+    "fspen": "FSPEN",
+    "gtcrn": "GTCRN",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A system: its PESQ with the 95 % interval, and what it costs where that is known."""
+
+    system: str
+    pesq: Interval
+    macs_per_second: float | None
+    rtf: float | None
+
+
+def read_points(results: Path) -> list[Point]:
+    """Every system of ours and of others that was scored on the test set."""
+    macs = {cost.preset: cost.macs_per_second for cost in model_costs(_OURS, ["shared"])}
+    sizes = results / "peer-sizes.json"
+    if sizes.exists():
+        macs |= {name: size["macs_per_second"] for name, size in json.loads(sizes.read_text("utf-8")).items()}
+    rtf: dict[str, float] = {}
+    for path in sorted(results.glob("bench-peer-*.json")):
+        row = json.loads(path.read_text("utf-8"))
+        rtf |= {row["system"]: row["rtf"], **row.get("beside", {})}
+    points = []
+    for system, report in read_reports(results):
+        pesq = report.summary().get("pesq")
+        if pesq is not None and system in (*_OURS, *_LABELS):
+            points.append(Point(system, pesq, macs.get(system), rtf.get(system)))
+    return points
+
+
+def draw(points: list[Point], path: Path) -> None:
+    """Both panels side by side; ours are filled."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+    _panel(left, [(point, point.macs_per_second / 1e9) for point in points if point.macs_per_second])
+    _panel(right, [(point, point.rtf) for point in points if point.rtf])
+    left.set_xlabel("multiply-accumulates, billions for a second of sound")
+    right.set_xlabel("seconds of one core for a second of sound")
+    left.set_ylabel("PESQ, 824 test pairs of VoiceBank+DEMAND")
+    figure.savefig(path, dpi=140, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _panel(axes: Axes, points: list[tuple[Point, float]]) -> None:
+    for point, x in points:
+        ours = point.system in _OURS
+        middle, low, high = point.pesq.mean, point.pesq.low, point.pesq.high
+        axes.errorbar(
+            x,
+            middle,
+            [[middle - low], [high - middle]],
+            fmt="o",
+            color="#b0413e" if ours else "#4a5a6a",
+            markerfacecolor=None if ours else "white",
+            markersize=7,
+            elinewidth=1,
+            capsize=2,
+        )
+        axes.annotate(
+            point.system if ours else _LABELS[point.system],
+            (x, middle),
+            xytext=(7, 5),
+            textcoords="offset points",
+            fontsize=9,
+            fontweight="bold" if ours else "normal",
+        )
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.18)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def main() -> None:
+    """Draw the picture of this clone."""
+    root = Path(__file__).parents[1]
+    draw(read_points(root / "results"), root / "docs" / "figures" / "quality.png")
+
+
+if __name__ == "__main__":
+    main()
