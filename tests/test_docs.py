@@ -130,8 +130,8 @@ def test_the_training_commands_of_the_readme_run(workplace):
     (workplace / "recipes").symlink_to(ROOT / "recipes")
     reviews(workplace / "SST-2")
     small = ["budget.epochs=1", "model={dim=4, heads=1, layers=1, feed_forward=4}", "run.accelerator=cpu"]
-    lines = readme("train", "score")
-    assert [line[0] for line in lines] == ["train", "score"]
+    lines = readme("train", "accuracy")
+    assert [line[0] for line in lines] == ["train", "accuracy"]
     for arguments in lines:
         run(arguments, *(small if arguments[0] == "train" else []))
 
@@ -141,7 +141,7 @@ def test_the_long_commands_of_the_readme_are_understood():
     assert len(lines) >= 3
     for arguments in lines:
         run(arguments, "--help")  # a verb or an option that is not there fails before the help is printed
-    known = {"enhance", "live", "train", "score", "reproduce", "analyse"}
+    known = {"enhance", "live", "train", "accuracy", "reproduce", "analyse"}
     every = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
     assert {line[0] for line in every} == known, "a new command of the README needs a test"
 

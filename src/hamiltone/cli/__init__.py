@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, score, train
+from hamiltone.cli import accuracy, analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, train
 from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
+app.command()(accuracy.accuracy)
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(export.export)
@@ -31,7 +32,6 @@ app.command()(live.live)
 app.command()(presets.presets)
 app.command()(reproduce.reproduce)
 app.command()(runs.runs)
-app.command()(score.score)
 app.command()(train.train)
 
 

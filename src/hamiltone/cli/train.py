@@ -26,7 +26,7 @@ def train(
 
     The run goes to runs/NAME-OF-RECIPE, or where run.folder says: its state
     (last.safetensors), the best model for hamiltone enhance --model or
-    hamiltone score (best.safetensors), config.toml, log.jsonl and tensorboard.
+    hamiltone accuracy (best.safetensors), config.toml, log.jsonl and tensorboard.
 
     The same command resumes a run that was stopped or killed, and it ends as
     if nothing had happened. Ctrl-C and SIGTERM save first; the exit code is

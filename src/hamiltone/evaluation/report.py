@@ -148,7 +148,7 @@ def read_report(path: Path) -> Report:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path} is not a report written by hamiltone evaluate --json") from None
+        raise InputError(f"{path} is not a report of hamiltone evaluate") from None
 
 
 def _number(value: float | None) -> float:

@@ -86,7 +86,7 @@ class ClassifierTask(ABC):
         return Media()
 
     def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
-        """A checkpoint that `hamiltone score` reads."""
+        """A checkpoint that `hamiltone accuracy` reads."""
         save_checkpoint(path, model, self.header(facts))
 
     def check_classes(self, classes: Sequence[str]) -> None:

@@ -40,7 +40,7 @@ def speeds(study: Study) -> ClassifierSpeeds:
 
 
 def _classifier(study: Study, name: str) -> Classifier:
-    accuracies = _kept(study, f"score-{name}", "score", _accuracies) or ()
+    accuracies = _kept(study, f"accuracy-{name}", "accuracy", _accuracies) or ()
     correlations = _kept(study, f"gradients-{name}", "analyse gradients", _correlations) or {}
     study.use_data(f"the reports for {name} that other commands have left")
     return Classifier(

@@ -56,7 +56,7 @@ def _spread(one: Interval | Difference) -> Spread:
 
 
 def read_reports(folder: Path) -> Iterator[tuple[str, Report]]:
-    """Every report of ``hamiltone evaluate --json`` in a folder, by system; other JSON files are passed over."""
+    """Every report of ``hamiltone evaluate`` in a folder, by system; other JSON files are passed over."""
     for path in sorted(folder.glob("*.json")):
         try:
             content = json.loads(path.read_text("utf-8"))
