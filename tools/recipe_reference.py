@@ -18,10 +18,11 @@ from pydantic_core import PydanticUndefined
 
 from hamiltone.data.mixing import Variety
 from hamiltone.data.vision_samples import Augmentation
+from hamiltone.losses import LossWeights
 from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, TextConfig, VisionConfig
 from hamiltone.training.classifier import CrossEntropy
 from hamiltone.training.config import Batches, Budget, Optimiser, Recipe, Run, Schedule
-from hamiltone.training.speech_recipe import LossTable, MixtureData, PairData, RemixedData, SyntheticData, Validation
+from hamiltone.training.speech_recipe import MixtureData, PairData, RemixedData, SyntheticData, Validation
 from hamiltone.training.text import TextData
 from hamiltone.training.vision import VisionData
 
@@ -60,7 +61,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
             ('[data], kind = "remixed"', RemixedData),
             ('[data], kind = "mixtures"', MixtureData),
             ("[data.variety]", Variety),
-            ("[loss]", LossTable),
+            ("[loss]", LossWeights),
             ("[validation]", Validation),
             ('[model], family = "compact"', CompactConfig),
             ('[model], family = "paper"', EnhancerConfig),

@@ -11,12 +11,14 @@ from hamiltone.losses import (
     EnhancementLoss,
     PESQLoss,
     complex_l1_loss,
+    compressed_spectrum_loss,
     multi_resolution_stft_loss,
     rms_loss,
     sisdr_loss,
 )
 from speech import synthetic_speech
 
+TOTAL = EnhancementLoss()
 Loss = Callable[[Tensor, Tensor], Tensor]
 LOSSES: dict[str, Loss] = {
     "mstft": multi_resolution_stft_loss,
@@ -24,7 +26,8 @@ LOSSES: dict[str, Loss] = {
     "rms": rms_loss,
     "complex_l1": complex_l1_loss,
     "pesq": PESQLoss(),
-    "total": EnhancementLoss(),
+    "compressed": compressed_spectrum_loss,
+    "total": lambda estimate, target: TOTAL(estimate, target)[0],
 }
 
 

@@ -79,7 +79,8 @@ def overlay(base: D, table: Mapping[str, Any]) -> D:
         return TypeAdapter(kind).validate_python({name: getattr(base, name) for name in known} | dict(table))
     except ValidationError as error:
         first = error.errors()[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {_reason(first)}") from None
+        where = ".".join(map(str, first["loc"]))  # empty where the dataclass itself refused its values
+        raise ValueError(f"{where}: {_reason(first)}" if where else _reason(first)) from None
 
 
 def use_rule(table: Mapping[str, Any]) -> None:
