@@ -269,7 +269,7 @@ def test_killed_and_started_again_a_run_ends_with_the_same_weights(whole_run, ch
     _, errors = child.communicate(timeout=120)
     assert child.returncode == -signal.SIGKILL, errors
     assert 0 < json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"] < 12
-    (folder / ".last.safetensors.abc.tmp").write_text("left behind by a killed save")
+    (folder / ".last.safetensors.abc.part").write_text("left behind by a killed save")
     with (folder / "log.jsonl").open("a") as log:
         log.write('{"kind": "train", "step": 9, "los')
     run(folder, TinyTask(dropout=0.2))

@@ -51,13 +51,14 @@ def evaluate(
     Example: hamiltone evaluate --compare ours.json theirs.json
     """
     from hamiltone import evaluation
+    from hamiltone.atomic import write_text
 
     if compare:
         first, second = (evaluation.read_report(path) for path in compare)
         differences = evaluation.compare(first, second)
         text = json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1)
         if out:
-            evaluation.write_text(out, text)
+            write_text(out, text)
         if as_json:
             typer.echo(text)
         else:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from hamiltone.atomic import replacing
 from hamiltone.data.files import FileRecordings, Progress, audio_files, decode
 from hamiltone.data.signals import SAMPLE_RATE, Signal, fast_length, irfft, rfft
-from hamiltone.data.store import write_atomically
 from hamiltone.errors import InputError
 
 LEAD = 40
@@ -152,7 +152,8 @@ def image_source_bank(cache: Path, *, count: int = 300, seed: int = 0, progress:
                 progress(number + 1, count)
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, lambda file: np.save(file, responses))
+            with replacing(target) as temporary, temporary.open("wb") as file:
+                np.save(file, responses)
         except OSError as error:
             raise InputError(f"{cache}: cannot write the rooms: {error.strerror}") from error
     return RoomBank(target)

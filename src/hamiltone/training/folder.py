@@ -7,7 +7,9 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from hamiltone.atomic import replacing
 from hamiltone.errors import InputError
+from hamiltone.leftovers import sweep
 from hamiltone.training.config import MAY_CHANGE, Recipe
 from hamiltone.training.reading import flat, flatten, to_toml
 
@@ -42,11 +44,9 @@ class RunFolder:
         """Make the folder, write the recipe as it was resolved, and clear away what a killed run left half-written."""
         with self.writing(self.config):
             self.path.mkdir(parents=True, exist_ok=True)
-            for leftover in self.path.glob(".*.tmp"):
-                leftover.unlink()
-            temporary = self.path / ".config.toml.tmp"
-            temporary.write_text(to_toml(recipe), "utf-8")
-            temporary.replace(self.config)
+            sweep(self.path, ".*.part")
+            with replacing(self.config) as temporary:
+                temporary.write_text(to_toml(recipe), "utf-8")
 
     @contextmanager
     def writing(self, path: Path) -> Iterator[None]:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
+from hamiltone.atomic import replacing
 from hamiltone.training.folder import RunFolder
 from hamiltone.training.task import Media
 
@@ -127,9 +128,8 @@ def _keep_until(folder: RunFolder, step: int) -> None:
         record = _parse(line)
         if record and record["step"] <= step:
             kept.append(line + "\n")
-    temporary = folder.path / ".log.jsonl.tmp"
-    temporary.write_text("".join(kept), "utf-8")
-    temporary.replace(folder.log)
+    with replacing(folder.log) as temporary:
+        temporary.write_text("".join(kept), "utf-8")
 
 
 def _parse(line: str) -> dict[str, Any] | None:
