@@ -15,7 +15,7 @@ _LOCK = "lock"
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a file, which must not be there, unbuffered; `sweep` spares it until it is closed."""
+    """Create a file, which must not be there, unbuffered; `sweep` keeps it until it is closed."""
     while True:
         file = path.open("xb", buffering=0)
         if sys.platform == "win32":

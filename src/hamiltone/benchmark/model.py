@@ -109,7 +109,7 @@ def bench_model(
     rounds: tuple[int, int] = (3, 20),
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ModelRow]:
-    """Yield rows length by length through the windows of `enhance`; `tick` is told what is being measured."""
+    """Yield rows length by length through the windows of `enhance`; `tick` gets a line on what is being measured."""
     models = {variant: make(variant) for variant in chosen}
     for seconds in lengths:
         waveform = _noise(seconds)

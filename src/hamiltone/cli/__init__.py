@@ -47,7 +47,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     rule: Annotated[
         list[str] | None,
@@ -61,9 +61,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line: exit code 0 on success, 2 for what the user can mend, 1 for our fault."""
+    """Run the command line: exit code 0 on success, 2 for an error the user can fix, 1 for a bug."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):  # print a character that the terminal's encoding lacks as an escape
             stream.reconfigure(errors="backslashreplace")
     try:
         app()

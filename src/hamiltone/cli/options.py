@@ -60,7 +60,7 @@ def printable(text: str) -> str:
 
 
 def wide_console() -> "Console":
-    """Standard output, and where that is no terminal, room enough for long names."""
+    """A console on standard output; if that is not a terminal, it is wide enough for long names."""
     from rich.console import Console
 
     console = Console()

@@ -22,7 +22,7 @@ _SUFFIXES = (".wav", ".flac")
 _TEST_NAME = re.compile(r"(^|[_\-. ])test[_-]?set([_\-. ]|$)", re.IGNORECASE)
 _TEST_FOLDERS = frozenset({"test", "clean_test", "noisy_test", "test_clean", "test_noisy"})
 
-_ADVICE = "mend these files or leave them out (to train without them: data.skip_faults = true)"
+_ADVICE = "repair or remove these files (to train without them: data.skip_faults = true)"
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,7 @@ def scan_folders(
             progress(done, len(names))
     report = Report(tuple(pairs), tuple(faults), len(cleans.keys() | noisies.keys()))
     if faults and not skip:
-        raise InputError(
-            f"{report.summary}; mend these files or leave them out (to train without them: data.skip_faults = true)"
-        )
+        raise InputError(f"{report.summary}; {_ADVICE}")
     if not pairs:
         raise InputError(report.summary or f"{clean}: holds no wav or flac files")
     return report

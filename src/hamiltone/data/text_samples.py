@@ -24,6 +24,12 @@ class SentenceSamples:
 
     So the model learns to do without a word, and what to make of those it will not know.
 
+    Args:
+        sentences: The training sentences.
+        vocabulary: Turns words into numbers.
+        word_dropout: The probability with which a word is replaced.
+        seed: With epoch and index it decides which words are replaced.
+
     Shape:
         dataset[epoch, index]: numbers of words ``(N,)``, and the label
     """

@@ -151,7 +151,7 @@ def _check_shapes(path: str | Path, expected: Mapping[str, Tensor], found: Mappi
 
 
 def _check_values(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    """The same for types, and for numbers that are none."""
+    """Refuse weights of another type, and weights that are NaN or infinite."""
     problems = []
     for name, tensor in found.items():
         if tensor.dtype != expected[name].dtype:

@@ -37,7 +37,7 @@ class RunFolder:
             if before.get(key) != now.get(key):
                 raise InputError(
                     f"{self.path} was started with {key} = {before.get(key)}, not {now.get(key)}; "
-                    "go on with that, or choose another run.folder"
+                    "keep that value, or choose another run.folder"
                 )
 
     def prepare(self, recipe: Recipe) -> None:
@@ -50,10 +50,10 @@ class RunFolder:
 
     @contextmanager
     def writing(self, path: Path) -> Iterator[None]:
-        """Turn a failure to write, such as a full disk, into one line that says what is safe and how to go on."""
+        """Turn a failure to write, such as a full disk, into one line that says what is safe and how to resume."""
         try:
             yield
         except (OSError, SafetensorError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            kept = f"; {self.last} is as it was: the same command goes on from there" if self.started else ""
+            kept = f"; {self.last} is unchanged: the same command resumes from it" if self.started else ""
             raise InputError(f"cannot write {path}: {reason}{kept}") from error

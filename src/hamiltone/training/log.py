@@ -1,4 +1,4 @@
-"""What a run tells: JSON lines, TensorBoard, and on standard error a progress bar, or lines where it is no terminal."""
+"""The log of a run: JSON lines, TensorBoard, and on standard error a progress bar, or lines if it is not a terminal."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -229,7 +229,7 @@ class Loop:
         self._pace.saved()
 
     def _resume(self) -> None:
-        """Go on from the last state; with another number of processes all but the random states, which are new."""
+        """Resume from the last state; with another number of processes the random states start afresh."""
         path = self.folder.last
         progress, random = load_state(path, self.bare, self.average, self.optimiser.optimizer)
         if progress.samples != self.progress.samples:

@@ -40,7 +40,7 @@ def save_state(
     progress: Progress,
     random: dict[str, Tensor],
 ) -> None:
-    """Write everything that a run needs to go on exactly; the file appears whole or not at all."""
+    """Write everything that a run needs to resume exactly; the file appears whole or not at all."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"average.{name}": tensor for name, tensor in average.model.state_dict().items()}
     tensors |= {f"random.{name}": tensor for name, tensor in random.items()}

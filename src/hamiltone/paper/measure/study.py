@@ -99,7 +99,6 @@ class Study:
         return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
 
     def utterances(self) -> list[Utterance]:
-        """The speech."""
         found = self._utterances
         source = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
         seconds = found[0].noisy.shape[-1] / 16_000
