@@ -205,7 +205,7 @@ def test_a_full_disk_is_one_line_and_the_old_state_survives(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("hamiltone.models.checkpoint.save_file", full)
-    with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: No space left on device; .* is as it was"):
+    with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: No space left on device; .* is unchanged"):
         run(tmp_path)
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert not list(tmp_path.glob(".*"))
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_grow_is_one_line_and_the_old_state_survives(tmp_path
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: .*File too large.*; .* is as it was"):
+        with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: .*File too large.*; .* is unchanged"):
             run(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -60,7 +60,7 @@ def model(
 
     Example: hamiltone bench model --preset qtransformer --seconds 4
     """
-    from hamiltone.benchmark.model import bench_model, variants
+    from hamiltone.benchmark.model import bench_model, executions
     from hamiltone.benchmark.tables import model_table
     from hamiltone.models.presets import attention_choices
     from hamiltone.models.presets import preset as find
@@ -72,7 +72,7 @@ def model(
         find(preset, name)
     lengths = numbers("--seconds", seconds)
     with spinner("warming up") as say:
-        rows = list(bench_model(variants(preset, chosen), lengths, tick=say))
+        rows = list(bench_model(executions(preset, chosen), lengths, tick=say))
     _show(rows, as_json, model_table)
 
 
@@ -88,7 +88,7 @@ def folder(
 
     Example: hamiltone bench folder DNS/dev_testset --preset qtransformer-dns
     """
-    from hamiltone.benchmark.model import Variant, bench_folder
+    from hamiltone.benchmark.model import Execution, bench_folder
     from hamiltone.benchmark.tables import folder_table
     from hamiltone.data.files import audio_files, decode
     from hamiltone.models.presets import preset as find
@@ -98,7 +98,7 @@ def folder(
         raise InputError(f"--path takes fused and explicit, got {', '.join(sorted(unknown))}")
     for name in attention.split(","):
         find(preset, name)
-    chosen = [Variant(preset, name, way, True) for name in attention.split(",") for way in paths]
+    chosen = [Execution(preset, name, way, True) for name in attention.split(",") for way in paths]
     with spinner("reading") as say:
         rows = bench_folder(chosen, [decode(file) for file in audio_files(recordings)], tick=say)
     _show(rows, as_json, folder_table)

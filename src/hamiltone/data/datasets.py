@@ -20,7 +20,7 @@ from hamiltone.data.augment import retune
 from hamiltone.data.files import FileRecordings, Progress, Recordings, audio_files, speaker_of
 from hamiltone.data.mixing import PLAIN, Variety, compose
 from hamiltone.data.pairs import refuse_test_files, refuse_test_pairs
-from hamiltone.data.randomness import epoch_order, generator
+from hamiltone.data.randomness import Key, epoch_order, generator
 from hamiltone.data.rooms import RecordedRooms, Rooms, decaying_room
 from hamiltone.data.signals import Signal
 from hamiltone.data.sources import (
@@ -36,8 +36,6 @@ from hamiltone.data.sources import (
 from hamiltone.data.store import open_store
 from hamiltone.data.synthetic import speech as synthetic_speech
 from hamiltone.errors import InputError
-
-Key = tuple[int, int]
 
 
 class Segments(Dataset[tuple[Tensor, Tensor]], ABC):

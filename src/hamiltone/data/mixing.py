@@ -23,7 +23,7 @@ class Variety:
     """
 
     snr_db: tuple[float, float] = (-8.0, 20.0)  # range of the signal-to-noise ratio
-    level_db: tuple[float, float] = (-45.0, -15.0)  # range of the active level of the noisy signal, re full scale
+    level_db: tuple[float, float] = (-45.0, -15.0)  # range of the active level of the noisy signal below full scale
 
     remixed: float = 0.45  # weight: noise of another pair
     recorded: float = 0.25  # weight: noise from folders

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hamiltone.data.randomness import generator
+from hamiltone.data.randomness import Key, generator
 from hamiltone.data.text import Sentence, Vocabulary
 
-Key = tuple[int, int]
 Sample = tuple[Tensor, int]
 
 

@@ -7,11 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hamiltone.data.randomness import generator
+from hamiltone.data.randomness import Key, generator
 from hamiltone.data.vision import ImageSet, Pixels
 from hamiltone.errors import InputError
-
-Key = tuple[int, int]
 
 
 @dataclass(frozen=True)

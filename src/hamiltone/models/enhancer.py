@@ -6,10 +6,8 @@ from torch import Tensor, nn
 from hamiltone.audio.features import quaternion_features, spectral_gain
 from hamiltone.audio.stft import STFT
 from hamiltone.models.level import RunningLevel
-from hamiltone.models.rows import RowNetwork
+from hamiltone.models.rows import RowNetwork, State
 from hamiltone.nn import fold
-
-State = tuple[Tensor, ...]
 
 
 def rms_level(waveform: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from hamiltone.training.task import Media
 
 
 class Log:
-    """Says nothing: the log of every process but the first."""
+    """Does nothing: the log of every process but the first."""
 
     def __enter__(self) -> Self:
         return self

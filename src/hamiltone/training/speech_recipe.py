@@ -59,7 +59,7 @@ def _table(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-Model = Annotated[SpeechConfig, PlainValidator(parse_model), PlainSerializer(to_json)]
+SpeechModel = Annotated[SpeechConfig, PlainValidator(parse_model), PlainSerializer(to_json)]
 Weights = Annotated[LossWeights, PlainValidator(parse_weights), PlainSerializer(asdict)]
 PlainVariety = Annotated[Variety, PlainValidator(partial(parse_variety, PLAIN)), PlainSerializer(asdict)]
 RichVariety = Annotated[Variety, PlainValidator(partial(parse_variety, Variety())), PlainSerializer(asdict)]
@@ -179,7 +179,7 @@ class SpeechRecipe(Recipe):
 
     task: Literal["speech"]
     """A speech enhancer."""
-    model: Model | None = None
+    model: SpeechModel | None = None
     """The network; see below. Not needed with `init`."""
     data: Data
     """What to train on, by its `kind`."""
