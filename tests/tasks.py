@@ -15,7 +15,7 @@ from hamiltone.data.randomness import generator
 from hamiltone.nn import QBatchNorm, QDropout, QLinear
 from hamiltone.training import SpeechRecipe, load_recipe
 from hamiltone.training.config import Recipe
-from hamiltone.training.task import Key, Media
+from hamiltone.training.task import Media
 
 SAMPLES = 32
 
