@@ -118,7 +118,7 @@ MEANINGS = {
     "real_valued": "Whether to build the real-valued twin.",
     "residuals": "Residual blocks of the encoder, and of the decoder.",
     "rows": "Rows between which attention runs.",
-    "sample_rate": "The rate at which the model hears.",
+    "sample_rate": "The sample rate of the model in Hz.",
     "size": "Pixels of a side; the data set it.",
     "std": "Standard deviation of the red, green and blue.",
     "stride": "Bins that become one row of the encoder.",

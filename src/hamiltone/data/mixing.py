@@ -82,7 +82,7 @@ def mix(
 ) -> Signal:
     """Speech plus the noise scaled so that their active levels stand `snr_db` apart.
 
-    Levels below the least ones count as those: silence neither mutes the noise nor makes it thunder.
+    Lower levels than the least ones are raised to them, so that silence neither mutes the noise nor amplifies it.
 
     Shape:
         speech, noise, returns: ``(L,)``

@@ -114,7 +114,7 @@ class SpeechPool:
         return segment
 
     def others(self, rng: np.random.Generator, speaker: str, count: int) -> list[int]:
-        """`count` random recordings of anybody but `speaker`."""
+        """`count` random recordings of other speakers than `speaker`."""
         chosen: list[int] = []
         while len(chosen) < count:
             drawn = rng.integers(len(self), size=2 * count).tolist()

@@ -78,7 +78,7 @@ def open_store(
 
     What is in the cache is known by the path, size and time of change of every file. Files of another rate are
     resampled, channels averaged. Two runs may build the same store at once; each sees a whole one or none. What was
-    made of files that changed since stays in the cache until somebody deletes it.
+    made of files that changed since stays in the cache until it is deleted by hand.
 
     All files that cannot be decoded are named in one `InputError`, or with `skip` left out and listed in `faults`.
     """

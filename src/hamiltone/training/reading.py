@@ -146,7 +146,7 @@ def _reason(error: ErrorDetails) -> str:
 def _walk(kind: type[BaseModel], location: tuple[int | str, ...]) -> tuple[type[BaseModel], list[str]]:
     """The table that holds the last key of a location, and the path as it is written in TOML.
 
-    Where a key chooses between tables, pydantic puts the choice into the location; it is no key and is left out.
+    Where a key chooses between tables, pydantic puts the choice into the location; that is not a key and is left out.
     """
     path: list[str] = []
     choices: tuple[type[BaseModel], ...] = ()

@@ -84,7 +84,7 @@ def train(job: Job) -> None:
         cache = job.folder.parent / "cache"
         plan = load_recipe(job.recipe, [*settings, f"data.root={str(job.data)!r}", f"data.cache={str(cache)!r}"])
     if not isinstance(plan, SpeechRecipe) or plan.model is None:
-        raise InputError(f"{job.recipe} is no recipe of a speech model from random weights")
+        raise InputError(f"{job.recipe} is not a recipe that trains a speech model from random weights")
     heads = plan.model.heads
 
     class VariantTask(SpeechTask):
