@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from hamiltone.cli import app
 from hamiltone.data.synthetic import speech
 from hamiltone.models import Header, save_checkpoint
 from hamiltone.nn import SharedScore
+from hamiltone.training import speech_recipe
 from streams import SMALL, Counting, untrained
 
 ROOT = Path(__file__).parents[1]
@@ -82,6 +83,9 @@ def test_the_recipe_reference_is_up_to_date():
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     assert (DOCS / "recipes.md").read_text() == tool.page(), "run python tools/recipe_reference.py"
+    union, _ = get_args(speech_recipe.Data)
+    listed = {table for _, _, tables in tool.SECTIONS for _, table in tables}
+    assert set(get_args(union)) <= listed, "SECTIONS of tools/recipe_reference.py lacks a kind of data"
 
 
 def test_the_api_pages_have_every_module():

@@ -20,6 +20,7 @@ from hamiltone.data.mixing import Variety
 from hamiltone.data.vision_samples import Augmentation
 from hamiltone.losses import LossWeights
 from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, TextConfig, VisionConfig
+from hamiltone.nn.rules import RULES
 from hamiltone.training.classifier import CrossEntropy
 from hamiltone.training.config import Batches, Budget, Optimiser, Recipe, Run, Schedule
 from hamiltone.training.speech_recipe import MixtureData, PairData, RemixedData, SyntheticData, Validation
@@ -87,7 +88,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
 
 # Keys of models, which are alike in several families, and keys of dataclasses that have no comment of their own.
 MEANINGS = {
-    "attention": "The score rule: `shared`, `hamilton`, `hamilton-tay`, `headsplit`, or your own as "
+    "attention": f"The score rule: {', '.join(f'`{name}`' for name in RULES if ':' not in name)}, or your own as "
     "`package.module:Name`; `qtn` and `none` where the family has them.",
     "augmentation": "How training images vary.",
     "bands": "Bands that the network sees instead of the bins; 0 leaves it the bins.",
