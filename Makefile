@@ -10,8 +10,10 @@ demo: .venv/installed
 	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav --overwrite
 	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav.'
 
+# One process per core, one thread each; a file stays in one process, which makes its fixtures once.
+JOBS ?= 2
 test: .venv/developing
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 check: .venv/developing
 	$(BIN)/ruff format --check .

@@ -1,3 +1,7 @@
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; it holds for processes that tests start, too
+
 import pytest
 import torch
 from hypothesis import settings

@@ -11,11 +11,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from hamiltone.data.randomness import generator
+from hamiltone.data.randomness import Key, generator
 from hamiltone.nn import QBatchNorm, QDropout, QLinear
 from hamiltone.training import SpeechRecipe, load_recipe
 from hamiltone.training.config import Recipe
-from hamiltone.training.task import Key, Media
+from hamiltone.training.task import Media
 
 SAMPLES = 32
 

@@ -82,7 +82,7 @@ def test_the_chain_runs_on_a_folder_in_the_challenges_layout(challenge, tmp_path
         10,
         "--workers",
         1,
-        "--json",
+        "--out",
         report,
     )
     summary = json.loads(report.read_text())["summary"]

@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from hamiltone.cli import app
 from hamiltone.data.synthetic import speech
 from hamiltone.models import Header, save_checkpoint
 from hamiltone.nn import SharedScore
+from hamiltone.training import speech_recipe
 from streams import SMALL, Counting, untrained
 
 ROOT = Path(__file__).parents[1]
@@ -82,6 +83,9 @@ def test_the_recipe_reference_is_up_to_date():
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     assert (DOCS / "recipes.md").read_text() == tool.page(), "run python tools/recipe_reference.py"
+    union, _ = get_args(speech_recipe.Data)
+    listed = {table for _, _, tables in tool.SECTIONS for _, table in tables}
+    assert set(get_args(union)) <= listed, "SECTIONS of tools/recipe_reference.py lacks a kind of data"
 
 
 def test_the_api_pages_have_every_module():
@@ -130,8 +134,8 @@ def test_the_training_commands_of_the_readme_run(workplace):
     (workplace / "recipes").symlink_to(ROOT / "recipes")
     reviews(workplace / "SST-2")
     small = ["budget.epochs=1", "model={dim=4, heads=1, layers=1, feed_forward=4}", "run.accelerator=cpu"]
-    lines = readme("train", "score")
-    assert [line[0] for line in lines] == ["train", "score"]
+    lines = readme("train", "accuracy")
+    assert [line[0] for line in lines] == ["train", "accuracy"]
     for arguments in lines:
         run(arguments, *(small if arguments[0] == "train" else []))
 
@@ -141,7 +145,7 @@ def test_the_long_commands_of_the_readme_are_understood():
     assert len(lines) >= 3
     for arguments in lines:
         run(arguments, "--help")  # a verb or an option that is not there fails before the help is printed
-    known = {"enhance", "live", "train", "score", "reproduce", "analyse"}
+    known = {"enhance", "live", "train", "accuracy", "reproduce", "analyse"}
     every = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
     assert {line[0] for line in every} == known, "a new command of the README needs a test"
 

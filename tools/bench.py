@@ -6,7 +6,7 @@ from pathlib import Path
 from hamiltone import markdown
 from hamiltone.benchmark.attention import AttentionRow, bench_attention
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.benchmark.model import ModelRow, bench_model, variants
+from hamiltone.benchmark.model import ModelRow, bench_model, executions
 from hamiltone.benchmark.tables import ATTENTION, MODEL, markdown_table
 
 ROOT = Path(__file__).parents[1]
@@ -17,10 +17,10 @@ def main() -> None:
     note = f"Measured by `make bench` on {this_machine()}.\n"
     attention = list(bench_attention((512, 1024, 2048, 4096), tick=_say))
     models = [
-        *bench_model(variants("qconformer-dns", ("shared", "hamilton")), (4, 10), tick=_say),
-        *bench_model(variants("qconformer", ("shared", "hamilton"))[:1], (4,), tick=_say),
-        *bench_model(variants("qconformer-dns", ("shared",))[:1], (60,), rounds=(1, 3), tick=_say),
-        *bench_model(variants("compact", ("shared", "hamilton"))[:2], (10, 60), tick=_say),
+        *bench_model(executions("qconformer-dns", ("shared", "hamilton")), (4, 10), tick=_say),
+        *bench_model(executions("qconformer", ("shared", "hamilton"))[:1], (4,), tick=_say),
+        *bench_model(executions("qconformer-dns", ("shared",))[:1], (60,), rounds=(1, 3), tick=_say),
+        *bench_model(executions("compact", ("shared", "hamilton"))[:2], (10, 60), tick=_say),
     ]
     (ROOT / "docs" / "BENCH.md").write_text(_page(note, attention, models))
     readme = ROOT / "README.md"

@@ -1,4 +1,4 @@
-"""Fill the generated tables of docs/compact.md, the card of the bundled model, from the files in results/.
+"""Fill the tables on bundled models in docs/compact.md (their card) and README.md from the files in results/.
 
 python tools/card.py
 """
@@ -16,6 +16,8 @@ from hamiltone.paper.pair import PAIRS
 from hamiltone.paper.reference import reference
 
 _METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
+_BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live`"}
+_SHORT = {"pesq": "PESQ", "stoi": "STOI", "sisdr": "SI-SDR in dB"}
 _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
 
 
@@ -28,9 +30,9 @@ def fill_card(page: str, results: Path) -> str:
         "races": races,
         "curve": curve,
         "cost": cost,
+        "models": models,
     }
-
-    wanted = markdown.block_names(page)
+    wanted = [name for name in markdown.block_names(page) if name in tables]
     return markdown.fill_blocks(page, {name: tables[name](results) or "(not measured yet)\n" for name in wanted})
 
 
@@ -55,6 +57,20 @@ def scores(results: Path) -> str:
         cells = ("" if number is None else f"{number.value:.{number.decimals}f}" for number in numbers)
         rows.append([f"{printed['label']}, published", parameters, "", *cells])
     return markdown.table(["system", "parameters", "GMAC/s", *metrics], rows)
+
+
+def models(results: Path) -> str:
+    """The bundled models in short, for the README."""
+    found = {name: report.summary() for name, report in read_reports(results) if name in _BUNDLED}
+    if not found:
+        return ""
+    sizes = {"unprocessed": ("", "")} | _sizes(results)
+    rows = [
+        [label, sizes[name][0], *("" if (one := found[name].get(key)) is None else f"{one.mean:.2f}" for key in _SHORT)]
+        for name, label in _BUNDLED.items()
+        if name in found
+    ]
+    return markdown.table(["model", "parameters", *_SHORT.values()], rows)
 
 
 def _sizes(results: Path) -> dict[str, tuple[str, str]]:
@@ -99,7 +115,7 @@ def held_out(results: Path) -> str:
 
 
 def races(results: Path) -> str:
-    """Candidates that trained for the same time side by side, as ``hamiltone runs --json`` told."""
+    """Candidates that trained for the same time side by side, as ``hamiltone runs --json`` reports."""
     runs = _read(results / "races.json") or []
     if not runs:
         return ""
@@ -136,7 +152,7 @@ def curve(results: Path) -> str:
 
 
 def cost(results: Path) -> str:
-    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` told, and of peers.
+    """Speed and memory of the model with both attentions, as ``hamiltone bench model --json`` reports, and of peers.
 
     Peers were measured in turn with compact; compare speed by that ratio, as the machine may be slower another day.
     """
@@ -177,10 +193,10 @@ def _interval(value: Interval) -> str:
 
 
 def main() -> None:
-    """Fill the card of this clone."""
+    """Fill the pages of this clone."""
     root = Path(__file__).parents[1]
-    card = root / "docs" / "compact.md"
-    card.write_text(fill_card(card.read_text("utf-8"), root / "results"), "utf-8")
+    for page in (root / "docs" / "compact.md", root / "README.md"):
+        page.write_text(fill_card(page.read_text("utf-8"), root / "results"), "utf-8")
 
 
 if __name__ == "__main__":

@@ -18,10 +18,12 @@ from pydantic_core import PydanticUndefined
 
 from hamiltone.data.mixing import Variety
 from hamiltone.data.vision_samples import Augmentation
+from hamiltone.losses import LossWeights
 from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, TextConfig, VisionConfig
+from hamiltone.nn.rules import RULES
 from hamiltone.training.classifier import CrossEntropy
 from hamiltone.training.config import Batches, Budget, Optimiser, Recipe, Run, Schedule
-from hamiltone.training.speech_recipe import LossTable, MixtureData, PairData, RemixedData, SyntheticData, Validation
+from hamiltone.training.speech_recipe import MixtureData, PairData, RemixedData, SyntheticData, Validation
 from hamiltone.training.text import TextData
 from hamiltone.training.vision import VisionData
 
@@ -60,7 +62,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
             ('[data], kind = "remixed"', RemixedData),
             ('[data], kind = "mixtures"', MixtureData),
             ("[data.variety]", Variety),
-            ("[loss]", LossTable),
+            ("[loss]", LossWeights),
             ("[validation]", Validation),
             ('[model], family = "compact"', CompactConfig),
             ('[model], family = "paper"', EnhancerConfig),
@@ -86,7 +88,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
 
 # Keys of models, which are alike in several families, and keys of dataclasses that have no comment of their own.
 MEANINGS = {
-    "attention": "The score rule: `shared`, `hamilton`, `hamilton-tay`, `headsplit`, or your own as "
+    "attention": f"The score rule: {', '.join(f'`{name}`' for name in RULES if ':' not in name)}, or your own as "
     "`package.module:Name`; `qtn` and `none` where the family has them.",
     "augmentation": "How training images vary.",
     "bands": "Bands that the network sees instead of the bins; 0 leaves it the bins.",
@@ -117,20 +119,11 @@ MEANINGS = {
     "real_valued": "Whether to build the real-valued twin.",
     "residuals": "Residual blocks of the encoder, and of the decoder.",
     "rows": "Rows between which attention runs.",
-    "sample_rate": "The rate at which the model hears.",
+    "sample_rate": "The sample rate of the model in Hz.",
     "size": "Pixels of a side; the data set it.",
     "std": "Standard deviation of the red, green and blue.",
     "stride": "Bins that become one row of the encoder.",
     "vocabulary": "Words; the data set it.",
-    "no_noise": "Probability of speech without noise.",
-    "no_speech": "Probability of noise without speech.",
-    "snr_db": "Range of the signal-to-noise ratio.",
-    "equalised_speech": "Probability of a random equaliser on the speech.",
-    "equalised_noise": "Probability of a random equaliser on the noise.",
-    "reverberant": "Probability of a room.",
-    "band_limited": "Probability of a narrower band.",
-    "encoded": "Probability of a lossy codec.",
-    "clipped": "Probability of clipping.",
     "shift": "Pixels by which an image is moved at most.",
     "mirror": "Whether images are mirrored at random.",
     "erasing": "Probability of an erased box.",

@@ -11,8 +11,8 @@ The tour:
 
 The rooms, from the bottom up; a room imports only from rooms above it in this list (CONTRIBUTING.md has the exact map):
 
-- `errors`, `markdown`, `allocator`, `leftovers`: what the user can fix, tables, memory that is kept, and what a killed
-  run left.
+- `errors`, `markdown`, `allocator`, `leftovers`, `atomic`: what the user can fix, tables, memory that is kept, what a
+  killed run left, and files that appear whole or not at all.
 - `algebra`: quaternion algebra on tensors (Eq. 1-7, 28).
 - `nn`: layers, score rules, blocks, `fold`.
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).

@@ -11,7 +11,7 @@ _LARGEST = 32 * 2**20  # what older versions take for the second
 def keep_freed_memory() -> None:
     """Let glibc keep large blocks for the next request, for the whole process.
 
-    Otherwise it returns them to the system and faults in every page anew, which costs a model about a tenth of its
+    Otherwise it returns them to the system and faults in every page again, which costs a model about a tenth of its
     time. Does nothing where there is no glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None

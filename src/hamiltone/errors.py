@@ -1,8 +1,8 @@
-"""Errors that the user can mend."""
+"""The error that a user can fix."""
 
 
 class InputError(ValueError):
-    """Something outside the program is not as it must be; the message is one line that says what to do.
+    """The input is wrong in a way that the user can fix; the message is one line that says what to do.
 
-    The command line prints it without a traceback and leaves with exit code 2.
+    The command line prints it without a traceback and exits with code 2.
     """

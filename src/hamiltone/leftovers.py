@@ -15,7 +15,7 @@ _LOCK = "lock"
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a file, which must not be there, unbuffered; `sweep` spares it until it is closed."""
+    """Create a file, which must not be there, unbuffered; `sweep` keeps it until it is closed."""
     while True:
         file = path.open("xb", buffering=0)
         if sys.platform == "win32":
@@ -28,7 +28,7 @@ def create(path: Path) -> BinaryIO:
 
 
 def sweep(folder: Path, pattern: str) -> None:
-    """Remove the files in a folder that `create` made for processes that are no more."""
+    """Remove the files in a folder that `create` made for processes that have ended."""
     with suppress(OSError):
         for path in list(folder.glob(pattern)):
             if _is_abandoned(path):
@@ -37,7 +37,7 @@ def sweep(folder: Path, pattern: str) -> None:
 
 @contextmanager
 def scratch_folder(prefix: str) -> Iterator[Path]:
-    """A temporary folder; those of processes that are no more are removed first."""
+    """A temporary folder; those of processes that have ended are removed first."""
     with suppress(OSError):
         for lock in list(Path(gettempdir()).glob(f"{prefix}*/{_LOCK}")):
             if _is_abandoned(lock):

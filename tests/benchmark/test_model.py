@@ -4,14 +4,14 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from hamiltone.benchmark.model import Unfused, Variant, make, variants
+from hamiltone.benchmark.model import Execution, Unfused, executions, make
 from hamiltone.cli import app
 from hamiltone.nn import QAttention
 
 
 def test_every_variant_of_a_rule_computes_the_same_function():
     waveform = torch.randn(1, 4_000)
-    chosen = variants("compact", ["hamilton"])
+    chosen = executions("compact", ["hamilton"])
     assert {(variant.path, variant.folded) for variant in chosen} == {
         ("fused", True),
         ("fused", False),
@@ -24,7 +24,7 @@ def test_every_variant_of_a_rule_computes_the_same_function():
 
 
 def test_the_explicit_variant_never_fuses():
-    model = make(Variant("compact", "hamilton", "explicit", True))
+    model = make(Execution("compact", "hamilton", "explicit", True))
     rules = [module.rule for module in model.modules() if isinstance(module, QAttention)]
     assert rules and all(isinstance(rule, Unfused) for rule in rules)
 

@@ -24,11 +24,11 @@ def test_subspace_and_cost_as_json():
 
 
 def test_agreement_and_similarity_of_the_bundled_pair_as_json():
-    top1, top5 = run("agreement", "--utterances", "2")
+    top1, top5 = run("agreement", "--samples", "2")
     assert (
         (top1["count"], top5["count"]) == (1, 5) and 0 < top1["overall"]["mean"] < 1 and top1["overall"]["groups"] == 2
     )
-    found = run("similarity", "--utterances", "2")
+    found = run("similarity", "--samples", "2")
     assert found["ks"]["groups"] == 2 and len(found["formulas"]) == 2
 
 
@@ -49,7 +49,7 @@ def save_pair(folder, config, **header) -> list[str]:
 def test_classifiers_of_images(tmp_path):
     config = VisionConfig(channels=(2, 4), blocks=1, heads=2, layers=1, feed_forward=4, classes=3, size=8)
     pair = save_pair(tmp_path, config, classes=("red", "green", "blue"))
-    data = ["--data", str(coloured_images(tmp_path / "images.npz")), "--utterances", "3"]
+    data = ["--data", str(coloured_images(tmp_path / "images.npz")), "--samples", "3"]
     assert run("similarity", *pair, *data)["ks"]["groups"] == 3
     assert run("agreement", "--model", pair[-1], *data)[1]["chance"] == pytest.approx(5 / 16)
     found = run("gradients", "--model", pair[-1], "--dim", "4", "--heads", "2", "--length", "16", "--trials", "3")
@@ -59,7 +59,7 @@ def test_classifiers_of_images(tmp_path):
 def test_classifiers_of_text(tmp_path):
     config = TextConfig(dim=4, heads=2, layers=1, feed_forward=8, vocabulary=3)
     pair = save_pair(tmp_path, config, classes=("negative", "positive"), words=(PADDING, UNKNOWN, "film"))
-    data = ["--data", str(reviews(tmp_path / "reviews")), "--utterances", "3"]
+    data = ["--data", str(reviews(tmp_path / "reviews")), "--samples", "3"]
     assert run("similarity", *pair, *data)["quantile_correlation"]["groups"] == 3
     assert len(run("agreement", "--model", pair[-1], *data)) == 2
     with pytest.raises(InputError, match="a classifier needs --data"):

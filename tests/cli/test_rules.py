@@ -101,14 +101,14 @@ def test_it_is_benchmarked():
 
 def test_it_is_analysed():
     model = ["--model", "run/best.safetensors"]
-    top1, _ = json.loads(run("--rule", RULE, "analyse", "agreement", *model, "--utterances", "2", "--json"))
+    top1, _ = json.loads(run("--rule", RULE, "analyse", "agreement", *model, "--samples", "2", "--json"))
     assert 0 < top1["overall"]["mean"] <= 1
     small = ["--trials", "3", "--dim", "2", "--heads", "2", "--length", "8"]
     found = json.loads(run("--rule", RULE, "analyse", "gradients", *model, *small, "--json"))
     assert found["norms"]["setting"]["rivals"][0] == RULE and RULE in found["norms"]["ratio"]
     assert [name for name in found["correlations"] if name.startswith("after")]
     pair = ["--first", "run/best.safetensors", "--second", "run/best.safetensors", "--formulas", RULE]
-    found = json.loads(run("--rule", RULE, "analyse", "similarity", *pair, "--utterances", "2", "--json"))
+    found = json.loads(run("--rule", RULE, "analyse", "similarity", *pair, "--samples", "2", "--json"))
     assert found["ks"]["mean"] == 0 and 0 < found["formulas"][RULE][0]["mean"] < 1
     names = ["--attention", f"shared,hamilton,{RULE}", "--presets", "compact"]
     cost = json.loads(run("analyse", "cost", *names, "--lengths", "8", "--json"))
@@ -127,7 +127,7 @@ def test_it_is_evaluated_also_by_several_processes(folder):
         soundfile.write(folder / "clean" / name, clean, 16_000)
         soundfile.write(folder / "noisy" / name, clean + 0.03 * rng.standard_normal(4000), 16_000)
     where = ["--noisy", "noisy", "--clean", "clean", "--model", "run/best.safetensors", "--metrics", "sisdr"]
-    run("--rule", RULE, "evaluate", *where, "--workers", "2", "--json", "report.json")
+    run("--rule", RULE, "evaluate", *where, "--workers", "2", "--out", "report.json")
     files = json.loads((folder / "report.json").read_text())["files"]
     assert len(files) == 2 and all(np.isfinite(file["scores"]["sisdr"]) for file in files)
 

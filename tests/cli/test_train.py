@@ -65,7 +65,7 @@ def test_a_signal_is_the_exit_code_and_the_run_can_go_on(monkeypatch):
         patch.setattr("hamiltone.training.SpeechTask.units", lambda *_: os.kill(os.getpid(), signal.SIGTERM) or 1.0)
         result = run()
     assert result.exit_code == 128 + signal.SIGTERM
-    assert "stopped and saved after step 1; the same command goes on from there" in result.stderr
+    assert "stopped and saved after step 1; the same command resumes from there" in result.stderr
     assert "2 steps" in run().stdout
 
 

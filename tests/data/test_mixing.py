@@ -76,7 +76,7 @@ def test_a_plain_mixture_is_speech_plus_noise_at_a_ratio_within_the_range(seed: 
 
 @pytest.mark.parametrize("target", ["early", "reverberant"])
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_befalls_the_target_neither_clips_nor_shifts(seed: int, target: str) -> None:
+def test_with_all_effects_the_target_neither_clips_nor_shifts(seed: int, target: str) -> None:
     variety = replace(EVERYTHING, level_db=(0, 10), target=target)
     noisy, clean = compose(np.random.default_rng(seed), *draw(seed), variety)
     assert np.abs(clean).max() <= 0.99 + 1e-6

@@ -99,7 +99,7 @@ def test_every_fault_is_one_clear_line(copy: Path, spoil) -> None:
     assert report.faults == (line,)
     with pytest.raises(InputError) as caught:
         scan_voicebank(copy)
-    advice = "mend these files or leave them out (to train without them: data.skip_faults = true)"
+    advice = "repair or remove these files (to train without them: data.skip_faults = true)"
     assert str(caught.value) == f"1 fault in 8 pairs: {line}; {advice}"
 
 

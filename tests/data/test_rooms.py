@@ -1,12 +1,10 @@
-import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from hamiltone.data import rooms
-from hamiltone.data.rooms import LEAD, TAPS, RecordedRooms, align, decaying_room, early_part, image_source_bank
+from hamiltone.data.rooms import LEAD, TAPS, RecordedRooms, align, decaying_room, early_part
 from hamiltone.errors import InputError
 
 
@@ -77,33 +75,3 @@ def test_a_silent_recording_of_a_room_is_named(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "mute.wav", np.zeros(100), 16000)
     with pytest.raises(InputError, match=r"mute\.wav: cannot be used as a room"):
         RecordedRooms(tmp_path)(np.random.default_rng(0))
-
-
-def test_image_source_rooms_are_computed_once_and_depend_on_the_seed_alone(tmp_path: Path) -> None:
-    pytest.importorskip("pyroomacoustics", reason='needs pyroomacoustics: pip install "hamiltone[rooms]"')
-    told: list[int] = []
-    bank, again, elsewhere, other = (
-        image_source_bank(tmp_path / cache, count=4, seed=seed, progress=lambda done, _: told.append(done))
-        for cache, seed in (("a", 0), ("a", 0), ("b", 0), ("a", 1))
-    )
-    assert told == 3 * [1, 2, 3, 4]
-    assert len(bank) == 4
-
-    def draw(rooms: rooms.RoomBank) -> np.ndarray:
-        return np.stack([rooms(np.random.default_rng(seed)) for seed in range(8)])
-
-    np.testing.assert_array_equal(draw(bank), draw(again))
-    np.testing.assert_array_equal(draw(bank), draw(elsewhere))
-    np.testing.assert_array_equal(draw(bank), draw(pickle.loads(pickle.dumps(bank))))  # noqa: S301
-    assert (draw(bank) != draw(other)).any()
-    assert (np.abs(draw(bank)[:, LEAD]) > 0.3 * np.abs(draw(bank)).max(1)).all()
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_without_pyroomacoustics_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(rooms, "import_module", absent)
-    with pytest.raises(InputError, match=r'pip install "hamiltone\[rooms\]"'):
-        image_source_bank(tmp_path)

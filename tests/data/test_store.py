@@ -1,6 +1,5 @@
 import os
 import pickle
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from hamiltone.data.files import decode
 from hamiltone.data.signals import active_level
 from hamiltone.data.store import open_store
 from hamiltone.errors import InputError
+from hamiltone.leftovers import create
 
 RNG = np.random.default_rng(0)
 
@@ -135,15 +135,14 @@ def test_a_damaged_cache_is_built_anew(files: list[Path], cache: Path, suffix: s
     )
 
 
-def test_what_a_killed_build_left_is_removed_once_it_is_old(files: list[Path], cache: Path) -> None:
+def test_what_a_killed_build_left_is_removed_and_what_another_builds_is_not(files: list[Path], cache: Path) -> None:
     cache.mkdir()
-    old, young = cache / ".x.i16.0000.part", cache / ".y.i16.0000.part"
-    old.touch()
-    young.touch()
-    os.utime(old, (time.time() - 7200,) * 2)
-    open_store(files, cache)
-    assert not old.exists()
-    assert young.exists()
+    abandoned, another = cache / ".x.i16.0000.part", cache / ".y.i16.0000.part"
+    abandoned.touch()
+    with create(another):
+        open_store(files, cache)
+        assert not abandoned.exists()
+        assert another.exists()
 
 
 def test_a_pickled_store_carries_no_samples(files: list[Path], cache: Path) -> None:

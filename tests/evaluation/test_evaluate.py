@@ -103,11 +103,22 @@ def test_the_command_writes_reports_and_compares_them(folders):
     runner = CliRunner()
     common = ["evaluate", "--noisy", str(folders / "noisy"), "--clean", str(folders / "clean"), "--metrics", "sisdr"]
     ours, theirs = str(folders / "ours.json"), str(folders / "theirs.json")
-    done = runner.invoke(app, [*common, "--workers", "1", "--enhanced", str(folders / "halved"), "--json", ours])
+    done = runner.invoke(app, [*common, "--workers", "1", "--enhanced", str(folders / "halved"), "--out", ours])
     assert done.exit_code == 0 and "sisdr" in done.stdout
-    assert runner.invoke(app, [*common, "--workers", "1", "--unprocessed", "--json", theirs]).exit_code == 0
+    assert runner.invoke(app, [*common, "--workers", "1", "--unprocessed", "-o", theirs]).exit_code == 0
     done = runner.invoke(app, ["evaluate", "--compare", ours, theirs])
     assert done.exit_code == 0 and "+6.0" in done.stdout
+    done = runner.invoke(app, ["evaluate", "--compare", ours, theirs, "--json", "-o", str(folders / "both.json")])
+    assert json.loads(done.stdout)["sisdr"]["mean"] == pytest.approx(6.02, abs=0.01)
+    assert json.loads((folders / "both.json").read_text()) == json.loads(done.stdout)
+
+
+def test_json_prints_the_report_that_out_writes(folders):
+    path = folders / "report.json"
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--json", "--out", str(path))
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == json.loads(path.read_text())
+    assert read_report(path).metrics == ("sisdr",)
 
 
 def _evaluate(folders, *arguments, noisy="noisy", clean="clean"):
@@ -144,7 +155,7 @@ def test_other_sample_rates_are_resampled_and_a_line_says_so(folders):
         (folders / f"{kind}48").mkdir()
         for path in (folders / kind).iterdir():
             soundfile.write(folders / f"{kind}48" / path.name, soundfile.read(path)[0].repeat(3), 48_000, "FLOAT")
-    arguments = ("--unprocessed", "--metrics", "sisdr", "--json", str(folders / "x.json"))
+    arguments = ("--unprocessed", "--metrics", "sisdr", "--out", str(folders / "x.json"))
     done = _evaluate(folders, *arguments, noisy="noisy48", clean="clean48")
     assert done.exit_code == 0
     assert done.stderr == "hamiltone: 3 files of 48000 Hz were resampled to 16000 Hz to be judged\n"

@@ -1,6 +1,7 @@
 """What holds for every loss."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 
 import pytest
@@ -8,15 +9,18 @@ import torch
 from torch import Tensor
 
 from hamiltone.losses import (
+    PAPER_WEIGHTS,
     EnhancementLoss,
     PESQLoss,
     complex_l1_loss,
+    compressed_spectrum_loss,
     multi_resolution_stft_loss,
     rms_loss,
     sisdr_loss,
 )
 from speech import synthetic_speech
 
+TOTAL = EnhancementLoss()
 Loss = Callable[[Tensor, Tensor], Tensor]
 LOSSES: dict[str, Loss] = {
     "mstft": multi_resolution_stft_loss,
@@ -24,7 +28,8 @@ LOSSES: dict[str, Loss] = {
     "rms": rms_loss,
     "complex_l1": complex_l1_loss,
     "pesq": PESQLoss(),
-    "total": EnhancementLoss(),
+    "compressed": compressed_spectrum_loss,
+    "total": lambda estimate, target: TOTAL(estimate, target)[0],
 }
 
 
@@ -63,6 +68,10 @@ def hard_cases() -> dict[str, tuple[Tensor, Tensor]]:
         "almost perfect": (clean * (1 + 1e-7), clean),
         "16-bit integers as floats": ((32768 * noisy(clean)).round(), (32768 * clean).round()),
     }
+
+
+def test_every_term_of_the_total_is_in_the_table_above() -> None:
+    assert asdict(PAPER_WEIGHTS).keys() <= LOSSES.keys()
 
 
 @pytest.mark.parametrize("name", LOSSES)

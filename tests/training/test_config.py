@@ -4,6 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from hamiltone.errors import InputError
+from hamiltone.losses import PAPER_WEIGHTS
 from hamiltone.models import CompactConfig, EnhancerConfig, preset
 from hamiltone.training import load_recipe
 from hamiltone.training.reading import flat, to_toml
@@ -30,8 +31,7 @@ def test_the_paper_s_settings():
     assert (voicebank.optimiser.lr, dns.optimiser.lr) == (2e-4, 1e-4)
     for recipe in (voicebank, dns):
         assert (recipe.optimiser.betas, recipe.optimiser.clip) == ((0.5, 0.999), 1.0)
-        weights = recipe.loss.model_dump()
-        assert weights == {"mstft": 3.5, "sisdr": 2.0, "rms": 1.0, "complex_l1": 2.5, "pesq": 1.0, "compressed": 0.0}
+        assert recipe.loss == PAPER_WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_override_replaces_one_key(override, key, value):
         ("model.chanels=8", "model: there is no key chanels; did you mean channels?"),
         ("data.segmnt=8", "there is no key data.segmnt; did you mean segment?"),
         ("data.variety.snr=8", "data.variety: there is no key snr; did you mean snr_db?"),
-        ("loss.stft=1", "there is no key loss.stft; did you mean mstft?"),
+        ("loss.stft=1", "loss: there is no key stft; did you mean mstft?"),
         ("run.zebra=1", "there is no key run.zebra; there are folder, accelerator"),
         ("validation.metrics=['sisd']", "validation.metrics: there is no metric sisd; did you mean sisdr?"),
         ("validation.select_by=pesq", "validation: select_by must be one of the metrics sisdr, got 'pesq'"),
@@ -73,6 +73,10 @@ def test_an_override_replaces_one_key(override, key, value):
         ("optimiser.lr=nan", "optimiser.lr: should be a finite number"),
         ("budget={}", "budget: expected one of epochs, steps and minutes"),
         ("loss={}", "loss: expected a weight above zero"),
+        ("loss=3", "loss: expected a table, got 3"),
+        ("model=3", "model: expected a table, got 3"),
+        ("data.variety=3", "data.variety: expected a table, got 3"),
+        ("loss.rms=-1", "a finite weight of at least zero for rms, got -1"),
         ("model.channels=few", "model: channels: should be a valid integer"),
         ("model.preset=qconformer", "model: expected either a preset or a family"),
         ("model={preset='qcon'}", "model: there is no preset 'qcon'"),

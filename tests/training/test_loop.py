@@ -205,7 +205,7 @@ def test_a_full_disk_is_one_line_and_the_old_state_survives(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("hamiltone.models.checkpoint.save_file", full)
-    with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: No space left on device; .* is as it was"):
+    with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: No space left on device; .* is unchanged"):
         run(tmp_path)
     assert (tmp_path / "last.safetensors").read_bytes() == before
     assert not list(tmp_path.glob(".*"))
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_grow_is_one_line_and_the_old_state_survives(tmp_path
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
-        with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: .*File too large.*; .* is as it was"):
+        with pytest.raises(InputError, match=r"cannot write .*last\.safetensors: .*File too large.*; .* is unchanged"):
             run(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -269,7 +269,7 @@ def test_killed_and_started_again_a_run_ends_with_the_same_weights(whole_run, ch
     _, errors = child.communicate(timeout=120)
     assert child.returncode == -signal.SIGKILL, errors
     assert 0 < json.loads((folder / "log.jsonl").read_text().splitlines()[-1])["step"] < 12
-    (folder / ".last.safetensors.abc.tmp").write_text("left behind by a killed save")
+    (folder / ".last.safetensors.abc.part").write_text("left behind by a killed save")
     with (folder / "log.jsonl").open("a") as log:
         log.write('{"kind": "train", "step": 9, "los')
     run(folder, TinyTask(dropout=0.2))

@@ -1,7 +1,18 @@
+from pathlib import Path
+
 import numpy as np
 import torch
+from torch import nn
 
-from hamiltone.training.state import random_states, restore_random_states, seed_process
+from hamiltone.training.ema import MovingAverage
+from hamiltone.training.state import (
+    RunProgress,
+    load_state,
+    random_states,
+    restore_random_states,
+    save_state,
+    seed_process,
+)
 
 CPU = torch.device("cpu")
 
@@ -17,3 +28,38 @@ def test_random_numbers_go_on_from_the_second_row_of_saved_states() -> None:
         restore_random_states({name: states[rank] for name, states in saved.items()}, CPU)
         assert torch.equal(torch.rand(5), expected[rank][0])
         assert np.array_equal(np.random.random(5), expected[rank][1])
+
+
+def test_gaussian_numbers_come_in_pairs_and_the_second_is_restored_too() -> None:
+    seed_process(0, 0)
+    np.random.standard_normal()  # draws two and keeps one
+    states = random_states(CPU)
+    expected = np.random.standard_normal(3)
+    seed_process(1, 0)
+    restore_random_states(states, CPU)
+    assert np.array_equal(np.random.standard_normal(3), expected)
+
+
+def test_model_average_moments_and_progress_come_back_each_as_it_was(tmp_path: Path) -> None:
+    def parts() -> tuple[nn.Module, MovingAverage, torch.optim.Optimizer]:
+        model = nn.Linear(3, 2)
+        return model, MovingAverage(model, 0.9), torch.optim.AdamW(model.parameters(), lr=0.1)
+
+    model, average, optimiser = parts()
+    for step in range(3):
+        model(torch.randn(4, 3)).square().mean().backward()
+        optimiser.step()
+        average.update(model, step)
+    progress = RunProgress(samples=7, step=3, elapsed=1.5, best=0.25, best_step=2, sums={"loss": 0.5})
+    save_state(tmp_path / "last.safetensors", model, average, optimiser, progress, random_states(CPU))
+    others = parts()
+    again, random = load_state(tmp_path / "last.safetensors", *others)
+    assert again == progress
+    assert random.keys() == random_states(CPU).keys()
+    assert not torch.equal(model.weight, average.model.weight)
+    assert torch.equal(others[0].weight, model.weight)
+    assert torch.equal(others[1].model.weight, average.model.weight)
+    moments, expected = others[2].state_dict()["state"], optimiser.state_dict()["state"]
+    assert moments.keys() == expected.keys() == {0, 1}
+    for number in expected:
+        assert all(torch.equal(moments[number][name], expected[number][name]) for name in expected[number])

@@ -30,7 +30,7 @@ class Stage:
 def trace_stages(model: nn.Module, x: Tensor, depth: int = 2) -> list[Stage]:
     """Run a model and note its parts down to a depth of names, in the order in which they finish.
 
-    What stands inside an ``nn.Sequential`` is not told apart. Gradients are on, so that nothing is cut into tiles.
+    The contents of an ``nn.Sequential`` are one box. Gradients are on, so that nothing is cut into tiles.
     """
     stages: dict[str, Stage] = {}
 

@@ -21,7 +21,7 @@ class SubspaceCheck:
     of `random_distance`, for a random matrix, show what a distance looks like where nothing is claimed.
     `any_bilinear_distance` is that of a score with random signs and weights in place of Eq. 4's: it lies in U as well.
     `joint_rank` is that of the four Hamilton scores and the shared one as bilinear forms of the input: 5 says that the
-    shared score is no linear combination of the four.
+    shared score is not a linear combination of the four.
     """
 
     d_in: int
@@ -151,7 +151,7 @@ def check_subspace(d_in: int = 16, d_h: int = 4, length: int = 32, seed: int = 0
 
 
 def check_gradients(length: int = 24, d_h: int = 4, seed: int = 0) -> GradientCheck:
-    """Check Theorem C.3 on random scores and values under a loss that is no sum over components."""
+    """Check Theorem C.3 on random scores and values under a loss that is not a sum over components."""
     generator = torch.Generator().manual_seed(seed)
     v = torch.randn(4, length, d_h, generator=generator, dtype=torch.float64)
     s = torch.randn(4, length, length, generator=generator, dtype=torch.float64).requires_grad_()

@@ -82,7 +82,7 @@ def bench_attention(
     seconds: float = 10.0,
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterable[AttentionRow]:
-    """Yield the rows length by length; `tick` is told what is being measured."""
+    """Yield the rows length by length; `tick` gets a line on what is being measured."""
     layers = {key: _layer(*key) for key in methods(attentions)}
     for length in lengths:
         with torch.inference_mode():

@@ -18,7 +18,7 @@ from hamiltone.nn import QAttention, ScoreRule, make_rule
 from hamiltone.nn.rules import RULES
 
 
-class Variant(NamedTuple):
+class Execution(NamedTuple):
     """One way to run a preset; `path` is fused (one kernel) or explicit (matrix products and maps)."""
 
     preset: str
@@ -65,18 +65,20 @@ class Unfused(ScoreRule):
         return self.rule.scores(q, k)
 
 
-def variants(name: str, attentions: Sequence[str]) -> list[Variant]:
+def executions(name: str, attentions: Sequence[str]) -> list[Execution]:
     """Each attention folded and as trained, and rules with several maps also by the folded explicit path.
 
     A rule that has no fused way runs explicitly anyhow.
     """
     paths = {one: "fused" if one not in RULES or make_rule(one).fused else "explicit" for one in attentions}
-    chosen = [Variant(name, one, path, is_folded) for one, path in paths.items() for is_folded in (True, False)]
-    explicit = [Variant(name, one, "explicit", True) for one in attentions if one in RULES and make_rule(one).maps > 1]
+    chosen = [Execution(name, one, path, is_folded) for one, path in paths.items() for is_folded in (True, False)]
+    explicit = [
+        Execution(name, one, "explicit", True) for one in attentions if one in RULES and make_rule(one).maps > 1
+    ]
     return list(dict.fromkeys(chosen + explicit))
 
 
-def make(variant: Variant) -> Enhancer:
+def make(variant: Execution) -> Enhancer:
     """Build a variant with random weights; speed does not depend on them."""
     torch.manual_seed(0)
     model = build(preset(variant.preset, variant.attention)).eval()
@@ -95,7 +97,7 @@ def _noise(seconds: float) -> np.ndarray:
 
 def peak_mb(variant: Sequence[str | bool], seconds: float) -> float:
     """Peak memory that one run adds to this process; run it in a fresh one."""
-    model = make(Variant(*variant))  # type: ignore[arg-type]
+    model = make(Execution(*variant))  # type: ignore[arg-type]
     waveform = _noise(seconds)
     return peak_growth_mb(
         lambda: enhance(waveform, 16_000, model=model), warm_up=lambda: enhance(waveform[:1600], 16_000, model=model)
@@ -103,13 +105,13 @@ def peak_mb(variant: Sequence[str | bool], seconds: float) -> float:
 
 
 def bench_model(
-    chosen: Sequence[Variant],
+    chosen: Sequence[Execution],
     lengths: Sequence[float],
     *,
     rounds: tuple[int, int] = (3, 20),
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ModelRow]:
-    """Yield rows length by length through the windows of `enhance`; `tick` is told what is being measured."""
+    """Yield rows length by length through the windows of `enhance`; `tick` gets a line on what is being measured."""
     models = {variant: make(variant) for variant in chosen}
     for seconds in lengths:
         waveform = _noise(seconds)
@@ -123,7 +125,7 @@ def bench_model(
 
 
 def bench_folder(
-    chosen: Sequence[Variant],
+    chosen: Sequence[Execution],
     waveforms: Sequence[np.ndarray],
     *,
     tick: Callable[[str], None] = lambda _: None,

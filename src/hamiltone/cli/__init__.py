@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, score, train
+from hamiltone.cli import accuracy, analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, train
 from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
+app.command()(accuracy.accuracy)
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(export.export)
@@ -31,7 +32,6 @@ app.command()(live.live)
 app.command()(presets.presets)
 app.command()(reproduce.reproduce)
 app.command()(runs.runs)
-app.command()(score.score)
 app.command()(train.train)
 
 
@@ -47,7 +47,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     rule: Annotated[
         list[str] | None,
@@ -61,9 +61,9 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line: exit code 0 on success, 2 for what the user can mend, 1 for our fault."""
+    """Run the command line: exit code 0 on success, 2 for an error the user can fix, 1 for a bug."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what the terminal's encoding lacks is no reason to fail
+        if isinstance(stream, io.TextIOWrapper):  # print a character that the terminal's encoding lacks as an escape
             stream.reconfigure(errors="backslashreplace")
     try:
         app()

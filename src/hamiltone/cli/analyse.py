@@ -23,12 +23,12 @@ Data = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="VoiceBank+DEMAND, or a classifier's data; default: synthetic speech."),
 ]
-Utterances = Annotated[int, typer.Option(help="Utterances of two seconds, images or sentences.", min=2)]
+Samples = Annotated[int, typer.Option(help="Utterances of two seconds, images or sentences.", min=2)]
 ModelFile = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundled model or checkpoint.")]
 
 
 @app.command()
-def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances = 16, as_json: Json = False) -> None:
+def agreement(model: ModelFile = None, data: Data = None, samples: Samples = 16, as_json: Json = False) -> None:
     """Whether the maps of the four components attend to the same positions (Eq. 20, Tables 4, 10 and 11).
 
     The model must have four maps in a head, as Hamilton scores have; by default it is that of the bundled pair.
@@ -40,7 +40,7 @@ def agreement(model: ModelFile = None, data: Data = None, utterances: Utterances
 
     with spinner("listening"):
         chosen, header = _model(model, "hamilton", maps=4)
-        tops = study_agreement(chosen, inputs(header, data, utterances))
+        tops = study_agreement(chosen, inputs(header, data, samples))
     if as_json:
         typer.echo(json.dumps([asdict(top) | {"ratio": top.ratio} for top in tops], indent=2))
         return
@@ -57,7 +57,7 @@ def similarity(
     first: ModelFile = None,
     second: ModelFile = None,
     data: Data = None,
-    utterances: Utterances = 16,
+    samples: Samples = 16,
     formulas: Annotated[
         str, typer.Option(help="Score rules to set beside the shared one on the same q, k, v.")
     ] = "hamilton,hamilton-tay",
@@ -80,7 +80,7 @@ def similarity(
         other, other_header = _model(second, "hamilton")
         if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):
             raise InputError("the two models differ in more than their scores: compare models of one architecture")
-        found = study_similarity(one, other, inputs(header, data, utterances), names)
+        found = study_similarity(one, other, inputs(header, data, samples), names)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return

@@ -1,9 +1,10 @@
 """``hamiltone bench``: timings on this machine."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from hamiltone.cli.options import numbers, rules, spinner, use_rule
 from hamiltone.errors import InputError
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed and memory on this machine.")
+Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
 @app.callback()
@@ -23,7 +25,7 @@ def attention(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     seconds: Annotated[float, typer.Option(help="Time to spend on each length (at least three rounds).")] = 10.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """One attention layer of 64 quaternions and 8 heads (the paper's Table 9), forward pass, batch 1.
 
@@ -40,10 +42,7 @@ def attention(
     wanted, chosen = [int(length) for length in numbers("--lengths", lengths)], rules("--attention", attention)
     with spinner("warming up") as say:
         rows = list(bench_attention(wanted, chosen, seconds=seconds, tick=say))
-    if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    attention_table(rows)
+    _show(rows, as_json, attention_table)
 
 
 @app.command()
@@ -51,7 +50,7 @@ def model(
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
     attention: Annotated[str | None, typer.Option(help="Attentions, comma-separated; default: the paper's.")] = None,
     seconds: Annotated[str, typer.Option(help="Lengths of audio in seconds, comma-separated.")] = "1,4,10",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """A whole model, waveform to waveform (STFT included), with random weights: real-time factor and memory.
 
@@ -61,7 +60,7 @@ def model(
 
     Example: hamiltone bench model --preset qtransformer --seconds 4
     """
-    from hamiltone.benchmark.model import bench_model, variants
+    from hamiltone.benchmark.model import bench_model, executions
     from hamiltone.benchmark.tables import model_table
     from hamiltone.models.presets import attention_choices
     from hamiltone.models.presets import preset as find
@@ -73,11 +72,8 @@ def model(
         find(preset, name)
     lengths = numbers("--seconds", seconds)
     with spinner("warming up") as say:
-        rows = list(bench_model(variants(preset, chosen), lengths, tick=say))
-    if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    model_table(rows)
+        rows = list(bench_model(executions(preset, chosen), lengths, tick=say))
+    _show(rows, as_json, model_table)
 
 
 @app.command()
@@ -86,13 +82,13 @@ def folder(
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     path: Annotated[str, typer.Option(help="fused, explicit or both, comma-separated.")] = "fused,explicit",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """The real-time factor over a folder of recordings, as the paper's Table 3 takes it, with random weights.
 
     Example: hamiltone bench folder DNS/dev_testset --preset qtransformer-dns
     """
-    from hamiltone.benchmark.model import Variant, bench_folder
+    from hamiltone.benchmark.model import Execution, bench_folder
     from hamiltone.benchmark.tables import folder_table
     from hamiltone.data.files import audio_files, decode
     from hamiltone.models.presets import preset as find
@@ -102,13 +98,10 @@ def folder(
         raise InputError(f"--path takes fused and explicit, got {', '.join(sorted(unknown))}")
     for name in attention.split(","):
         find(preset, name)
-    chosen = [Variant(preset, name, way, True) for name in attention.split(",") for way in paths]
+    chosen = [Execution(preset, name, way, True) for name in attention.split(",") for way in paths]
     with spinner("reading") as say:
         rows = bench_folder(chosen, [decode(file) for file in audio_files(recordings)], tick=say)
-    if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    folder_table(rows)
+    _show(rows, as_json, folder_table)
 
 
 @app.command()
@@ -118,7 +111,7 @@ def classifier(
     attention: Annotated[str | None, typer.Option(help="Further score rules, comma-separated.")] = None,
     words: Annotated[int, typer.Option(min=1, help="Words in a sentence.")] = 32,
     seconds: Annotated[float, typer.Option(help="Time to spend on each kind of run (at least three rounds).")] = 20.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """A whole classifier with random weights: inference of a batch, folded and as trained, and a training step.
 
@@ -132,7 +125,11 @@ def classifier(
     more = rules("--attention", attention) if attention else []
     with spinner("warming up") as say:
         rows = list(bench_classifier(name, batch, more=more, words=words, seconds=seconds, tick=say))
+    _show(rows, as_json, classifier_table)
+
+
+def _show(rows: Sequence[Any], as_json: bool, show_table: Callable[[Sequence[Any]], None]) -> None:
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    classifier_table(rows)
+    else:
+        show_table(rows)

@@ -28,10 +28,13 @@ def evaluate(
     metrics: Annotated[str | None, typer.Option(help="Comma-separated; default: all with a reference.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Judge only so much of each file.", min=0.1)] = None,
     workers: Annotated[int | None, typer.Option(help="Files judged at a time; default: one per core.")] = None,
-    out: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write a report; a CSV beside it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a report as JSON, and a CSV beside it.")
+    ] = None,
     compare: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="A.json B.json", help="Compare two reports, file by file.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report or the comparison as JSON.")] = False,
 ) -> None:
     """Judge a model, or any system's files, by PESQ, CSIG, CBAK, COVL, STOI, SI-SDR, segmental SNR and DNSMOS.
 
@@ -41,21 +44,25 @@ def evaluate(
     Without --clean the judge is DNSMOS alone (signal, background and overall by P.835, overall by P.808), which hears
     no reference.
 
-    Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav --json ours.json
+    Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav -o ours.json
 
     Example: hamiltone evaluate --noisy DNS/dev_testset --seconds 10
 
     Example: hamiltone evaluate --compare ours.json theirs.json
     """
     from hamiltone import evaluation
+    from hamiltone.atomic import write_text
 
     if compare:
         first, second = (evaluation.read_report(path) for path in compare)
         differences = evaluation.compare(first, second)
+        text = json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1)
         if out:
-            text = json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1)
-            evaluation.write_text(out, text)
-        _print_differences(str(compare[0]), str(compare[1]), differences)
+            write_text(out, text)
+        if as_json:
+            typer.echo(text)
+        else:
+            _print_differences(str(compare[0]), str(compare[1]), differences)
         return
     if noisy is None:
         raise InputError("give a --noisy folder and, if there is one, a --clean folder, or --compare with two reports")
@@ -74,7 +81,11 @@ def evaluate(
     report = evaluation.Report(str(system), names, tuple(files))
     if out:
         evaluation.write_report(out, report)
-    _print(report)
+    if as_json:
+        typer.echo(json.dumps(evaluation.to_json(report), indent=1))
+    else:
+        _print(report)
+    _warn(report)
     if report.is_empty():
         typer.echo("hamiltone: no file could be scored", err=True)
         raise typer.Exit(2)
@@ -105,6 +116,10 @@ def _print(report: "Report") -> None:
         interval = "" if value is None else f"{value.low:.3f} to {value.high:.3f}"
         table.add_row(name, _mean(value), interval, *(_mean(part[name], 2) for part in groups.values()))
     wide_console().print(table)
+
+
+def _warn(report: "Report") -> None:
+    """Say on standard error what was resampled and what failed."""
     for rate, count in report.resampled().items():
         typer.echo(f"hamiltone: {count} files of {rate} Hz were resampled to 16000 Hz to be judged", err=True)
     failures = report.failures()

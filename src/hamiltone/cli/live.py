@@ -45,7 +45,7 @@ def live(
         int | None, typer.Option(help="Samples that a device hands over at once; default: 16 ms of them.")
     ] = None,
     threads: Annotated[int, typer.Option(help="CPU threads; one is best for a frame at a time.")] = 1,
-    devices: Annotated[bool, typer.Option("--devices", help="List the audio devices and leave.")] = False,
+    devices: Annotated[bool, typer.Option("--devices", help="List the audio devices and exit.")] = False,
     stats: Annotated[bool, typer.Option("--stats", help="Print at the end how long frames took.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print that as JSON, on standard error.")] = False,
 ) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rules(option: str, text: str) -> list[str]:
-    """Parse ``shared,package.module:Name`` into names of score rules; naming a rule of one's own imports it."""
+    """Parse ``shared,package.module:Name`` into names of score rules; rules of your own are imported."""
     from hamiltone.nn.rules import make_rule
 
     names = [name.strip() for name in text.split(",")]
@@ -60,7 +60,7 @@ def printable(text: str) -> str:
 
 
 def wide_console() -> "Console":
-    """Standard output, and where that is no terminal, room enough for long names."""
+    """A console on standard output; if that is not a terminal, it is wide enough for long names."""
     from rich.console import Console
 
     console = Console()

@@ -30,10 +30,10 @@ def reproduce(
 
     The names are table1 to table15, figure1 to figure6, theorems (Appendix C), gradient-settings (what Table 7 leaves
     open, swept) and ablation (score rules trained alike over seeds: a day or more on two cores, so that all leaves it
-    out; stopped, the same command goes on). A single measurement, such as cost or text, can be named too. Results are
-    kept as JSON, quick ones in a folder of their own, and nothing is written outside --results (and --runs). Reports of
-    hamiltone evaluate --json there go into Table 2, those in its folder dns into Table 3. Only pages writes below
-    --docs: RESULTS.md, and the verdicts in findings.md.
+    out; run the same command again to resume it). A single measurement, such as cost or text, can be named too. Results
+    are kept as JSON, quick ones in a folder of their own, and nothing is written outside --results (and --runs).
+    Reports of hamiltone evaluate --out there go into Table 2, those in its folder dns into Table 3. Only pages writes
+    below --docs: RESULTS.md, and the verdicts in findings.md.
 
     Example: hamiltone reproduce all --quick
 

@@ -22,11 +22,11 @@ def train(
         list[str] | None, typer.Argument(metavar="[KEY=VALUE ...]", help="Keys to replace, with values in TOML.")
     ] = None,
 ) -> None:
-    """Train a model by a recipe, or go on with it.
+    """Train a model from a recipe, or resume its training.
 
     The run goes to runs/NAME-OF-RECIPE, or where run.folder says: its state
     (last.safetensors), the best model for hamiltone enhance --model or
-    hamiltone score (best.safetensors), config.toml, log.jsonl and tensorboard.
+    hamiltone accuracy (best.safetensors), config.toml, log.jsonl and tensorboard.
 
     The same command resumes a run that was stopped or killed, and it ends as
     if nothing had happened. Ctrl-C and SIGTERM save first; the exit code is
@@ -54,7 +54,7 @@ def train(
         raise InputError(f"{recipe}: seed must be less than 2^63, got {plan.seed}")
     outcome = train_recipe(plan)
     if outcome.leads and outcome.stopped:
-        typer.echo(f"stopped and saved after step {outcome.step}; the same command goes on from there", err=True)
+        typer.echo(f"stopped and saved after step {outcome.step}; the same command resumes from there", err=True)
     elif outcome.leads:
         best = (
             f", best {outcome.select_by} {outcome.best:.4g} in step {outcome.best_step}"

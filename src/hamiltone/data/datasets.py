@@ -20,7 +20,7 @@ from hamiltone.data.augment import retune
 from hamiltone.data.files import FileRecordings, Progress, Recordings, audio_files, speaker_of
 from hamiltone.data.mixing import PLAIN, Variety, compose
 from hamiltone.data.pairs import refuse_test_files, refuse_test_pairs
-from hamiltone.data.randomness import epoch_order, generator
+from hamiltone.data.randomness import Key, epoch_order, generator
 from hamiltone.data.rooms import RecordedRooms, Rooms, decaying_room
 from hamiltone.data.signals import Signal
 from hamiltone.data.sources import (
@@ -37,14 +37,17 @@ from hamiltone.data.store import open_store
 from hamiltone.data.synthetic import speech as synthetic_speech
 from hamiltone.errors import InputError
 
-Key = tuple[int, int]
-
 
 class Segments(Dataset[tuple[Tensor, Tensor]], ABC):
-    """Segments of `segment` samples, `length` an epoch; a subclass makes one from the generator that its key gives.
+    """Training segments by key; a subclass implements `make`, which draws one segment from a random generator.
 
-    Every epoch goes through the `items` (pairs, recordings) in an order of its own, for a part of them, once or
-    repeatedly as `length` asks. So keys need no shuffling.
+    Every epoch goes through the items in an order of its own, so keys need no shuffling.
+
+    Args:
+        segment: Samples of a segment.
+        items: How many pairs or recordings there are to draw from.
+        length: Segments of an epoch, fewer or more than items; by default as many.
+        seed: With epoch and index it decides everything random about a segment.
 
     Shape:
         dataset[epoch, index]: noisy and clean, float32 ``(segment,)`` each
@@ -77,7 +80,13 @@ class Segments(Dataset[tuple[Tensor, Tensor]], ABC):
 
 
 class PairSegments(Segments):
-    """A random part of every pair, as it was recorded: the paper's setting. Shorter pairs end in silence."""
+    """A random part of every pair, as it was recorded: the paper's setting. Shorter pairs end in silence.
+
+    Args:
+        audio: The decoded pairs.
+        segment: Samples of a segment.
+        seed: With epoch and index it decides everything random about a segment.
+    """
 
     def __init__(self, audio: PairAudio, segment: int, *, seed: int = 0) -> None:
         refuse_test_pairs(audio.pairs)
@@ -96,7 +105,15 @@ class PairSegments(Segments):
 class RemixedPairs(Segments):
     """Clean speech of one pair with the noise of another, or of folders, of other speakers, or made on the spot.
 
-    `recorded` holds noise from folders and `borrowed` speech from folders; without them those kinds are left out.
+    Args:
+        audio: The decoded pairs.
+        segment: Samples of a segment.
+        length: Segments of an epoch; by default one for each item.
+        seed: With epoch and index it decides everything random about a segment.
+        variety: How mixtures vary.
+        recorded: Noise from folders; without it that kind of noise is left out.
+        borrowed: Speech from folders; without it all speech is that of the pairs.
+        rooms: Draws impulse responses for reverberant mixtures.
     """
 
     def __init__(
@@ -131,7 +148,17 @@ class RemixedPairs(Segments):
 
 
 class MixtureFolder(Segments):
-    """Speech, noise and rooms of the folders of the DNS Challenge, mixed anew in every epoch."""
+    """Speech, noise and rooms of the folders of the DNS Challenge, mixed anew in every epoch.
+
+    Args:
+        speech: Clean speech by speaker.
+        noise: Recordings of noise.
+        segment: Samples of a segment.
+        length: Segments of an epoch; by default one for each item.
+        seed: With epoch and index it decides everything random about a segment.
+        variety: How mixtures vary.
+        rooms: Draws impulse responses for reverberant mixtures.
+    """
 
     def __init__(
         self,
@@ -194,7 +221,14 @@ class MixtureFolder(Segments):
 
 
 class SyntheticSpeech(Segments):
-    """Speech and noise made on the spot: needs no corpus. By default nothing but noise befalls the speech."""
+    """Synthetic speech and noise, which need no corpus. By default speech plus noise and no other effect.
+
+    Args:
+        segment: Samples of a segment.
+        length: Segments of an epoch.
+        seed: With epoch and index it decides everything random about a segment.
+        variety: How mixtures vary.
+    """
 
     def __init__(self, segment: int, *, length: int = 1000, seed: int = 0, variety: Variety = PLAIN) -> None:
         super().__init__(segment, length, length, seed)

@@ -15,7 +15,7 @@ from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level
 from hamiltone.errors import InputError
 
 Progress = Callable[[int, int], None]
-"""Told how many files are done, of how many."""
+"""Called with how many files are done, and of how many."""
 
 _BLOCK = 1 << 18
 

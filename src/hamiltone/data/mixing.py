@@ -17,32 +17,32 @@ _QUIET_NOISE = decibels(-20)
 
 @dataclass(frozen=True)
 class Variety:
-    """How training mixtures vary: ranges in dB, weights of the kinds of noise, and probabilities of what befalls them.
+    """How training mixtures vary: ranges in dB, weights of the kinds of noise, and probabilities of each effect.
 
     A kind of noise that a data set has no source of is left out; the weights of the others keep their proportions.
     """
 
-    snr_db: tuple[float, float] = (-8.0, 20.0)
-    level_db: tuple[float, float] = (-45.0, -15.0)  # active level of the noisy signal, relative to full scale
+    snr_db: tuple[float, float] = (-8.0, 20.0)  # range of the signal-to-noise ratio
+    level_db: tuple[float, float] = (-45.0, -15.0)  # range of the active level of the noisy signal below full scale
 
     remixed: float = 0.45  # weight: noise of another pair
     recorded: float = 0.25  # weight: noise from folders
     babble: float = 0.12  # weight: other speakers of the corpus
-    synthetic: float = 0.18  # weight: made on the spot
-    layered: float = 0.2  # a second noise below the first
+    synthetic: float = 0.18  # weight: generated noise
+    layered: float = 0.2  # probability of a second noise below the first
 
-    original: float = 0.2  # a pair as it was recorded, with none of the following
-    borrowed: float = 0.1  # speech from folders instead of the corpus
-    retuned: float = 0.3  # speech played faster or slower, its pitch and formants with it
-    no_noise: float = 0.02
-    no_speech: float = 0.02
-    equalised_speech: float = 0.4
-    equalised_noise: float = 0.3
-    reverberant: float = 0.25
-    band_limited: float = 0.15
-    encoded: float = 0.06
-    clipped: float = 0.06
-    uneven: float = 0.15  # everything suddenly louder or softer, as when the speaker changes
+    original: float = 0.2  # probability of a pair as it was recorded, with none of the following
+    borrowed: float = 0.1  # probability of speech from folders instead of the corpus
+    retuned: float = 0.3  # probability of speech played faster or slower, which moves pitch and formants
+    no_noise: float = 0.02  # probability of speech without noise
+    no_speech: float = 0.02  # probability of noise without speech
+    equalised_speech: float = 0.4  # probability of a random equaliser on the speech
+    equalised_noise: float = 0.3  # probability of a random equaliser on the noise
+    reverberant: float = 0.25  # probability of a room
+    band_limited: float = 0.15  # probability of a narrower band
+    encoded: float = 0.06  # probability of a lossy codec
+    clipped: float = 0.06  # probability of clipping
+    uneven: float = 0.15  # probability that everything is suddenly louder or softer, as when the speaker changes
     target: Literal["early", "reverberant"] = "early"  # of a reverberant mixture: 50 ms of the room, or all of it
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ def mix(
 ) -> Signal:
     """Speech plus the noise scaled so that their active levels stand `snr_db` apart.
 
-    Levels below the least ones count as those: silence neither mutes the noise nor makes it thunder.
+    Lower levels than the least ones are raised to them, so that silence neither mutes the noise nor amplifies it.
 
     Shape:
         speech, noise, returns: ``(L,)``
@@ -107,30 +107,30 @@ def compose(
         returns: noisy and clean, ``(L,)`` each
     """
 
-    def befalls(probability: float) -> bool:
+    def happens(probability: float) -> bool:
         return bool(rng.random() < probability)
 
-    if befalls(variety.no_speech):
+    if happens(variety.no_speech):
         speech = np.zeros_like(speech)
-    elif befalls(variety.no_noise):
+    elif happens(variety.no_noise):
         noise = np.zeros_like(noise)
-    if befalls(variety.equalised_speech):
+    if happens(variety.equalised_speech):
         speech = equalise(rng, speech)
-    if befalls(variety.equalised_noise):
+    if happens(variety.equalised_noise):
         noise = equalise(rng, noise)
     heard = clean = speech
-    if befalls(variety.reverberant):
+    if happens(variety.reverberant):
         heard, early = reverberate(speech, rooms(rng))
         clean = early if variety.target == "early" else heard
     snr_db = rng.uniform(*variety.snr_db)
     noisy = mix(heard, noise, snr_db, least_speech=_QUIET_SPEECH, least_noise=_QUIET_NOISE)
-    if befalls(variety.band_limited):
+    if happens(variety.band_limited):
         noisy, clean = limit_band(rng, np.stack([noisy, clean]))
-    if befalls(variety.uneven):
+    if happens(variety.uneven):
         noisy, clean = change_level(rng, np.stack([noisy, clean]))
     noisy, clean = set_level(noisy, clean, rng.uniform(*variety.level_db))
-    if befalls(variety.encoded):
+    if happens(variety.encoded):
         noisy = encode(rng, noisy)
-    if befalls(variety.clipped):
+    if happens(variety.clipped):
         noisy = clip(rng, noisy)
     return noisy, clean

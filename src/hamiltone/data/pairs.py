@@ -22,7 +22,7 @@ _SUFFIXES = (".wav", ".flac")
 _TEST_NAME = re.compile(r"(^|[_\-. ])test[_-]?set([_\-. ]|$)", re.IGNORECASE)
 _TEST_FOLDERS = frozenset({"test", "clean_test", "noisy_test", "test_clean", "test_noisy"})
 
-_ADVICE = "mend these files or leave them out (to train without them: data.skip_faults = true)"
+_ADVICE = "repair or remove these files (to train without them: data.skip_faults = true)"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Report:
+class PairScan:
     """The sound pairs of two folders, and one line for every fault."""
 
     pairs: tuple[Pair, ...]
@@ -58,7 +58,7 @@ def scan_voicebank(
     sample_rate: int = SAMPLE_RATE,
     skip: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> PairScan:
     """The pairs of one split under `root`, in order of their names.
 
     Faults raise one `InputError` that names the first three, or with `skip` are left out of the pairs. The corpus is
@@ -80,7 +80,7 @@ def scan_folders(
     sample_rate: int | None = SAMPLE_RATE,
     skip: bool = False,
     progress: Progress | None = None,
-) -> Report:
+) -> PairScan:
     """The pairs of a clean and a noisy folder whose files share their names; wav and flac may mix.
 
     A `sample_rate` of None takes any, as long as the two files of a pair agree.
@@ -101,11 +101,9 @@ def scan_folders(
             pairs.append(Pair(name, speaker, cleans[name], noisies[name], info.frames, info.sample_rate))
         if progress:
             progress(done, len(names))
-    report = Report(tuple(pairs), tuple(faults), len(cleans.keys() | noisies.keys()))
+    report = PairScan(tuple(pairs), tuple(faults), len(cleans.keys() | noisies.keys()))
     if faults and not skip:
-        raise InputError(
-            f"{report.summary}; mend these files or leave them out (to train without them: data.skip_faults = true)"
-        )
+        raise InputError(f"{report.summary}; {_ADVICE}")
     if not pairs:
         raise InputError(report.summary or f"{clean}: holds no wav or flac files")
     return report

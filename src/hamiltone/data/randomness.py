@@ -4,6 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 
+Key = tuple[int, int]
+"""Epoch and index of a sample."""
+
 
 def generator(seed: int, epoch: int, index: int) -> np.random.Generator:
     """The generator of one sample: equal keys give equal streams in every process; any other key an independent one.

@@ -1,20 +1,16 @@
-"""Room impulse responses: decaying noise drawn on the spot, image sources computed once, recordings from folders.
+"""Room impulse responses: random decaying noise, or recordings from folders.
 
 A response ``(taps,)`` has its direct sound at sample `LEAD`; the samples before it belong to the direct sound's own
 shape. So a reverberant signal keeps its place in time.
 """
 
-import hashlib
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hamiltone.data.files import FileRecordings, Progress, audio_files, decode
+from hamiltone.data.files import FileRecordings, audio_files, decode
 from hamiltone.data.signals import SAMPLE_RATE, Signal, fast_length, irfft, rfft
-from hamiltone.data.store import write_atomically
 from hamiltone.errors import InputError
 
 LEAD = 40
@@ -24,7 +20,6 @@ TAPS = SAMPLE_RATE // 2  # longer responses are faded out
 Rooms = Callable[[np.random.Generator], Signal]
 """Draws an impulse response."""
 
-_VERSION = 1
 _DECAY = 3 * np.log(10)  # 60 dB, as an exponent of amplitude
 
 
@@ -99,24 +94,6 @@ def _normalise(response: Signal) -> Signal:
     return (response / np.sqrt(np.square(early_part(response)).sum())).astype(np.float32, copy=False)
 
 
-class RoomBank:
-    """Draws from a fixed array of responses ``(count, taps)``."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._responses = np.load(path, mmap_mode="r")
-
-    def __len__(self) -> int:
-        return len(self._responses)
-
-    def __call__(self, rng: np.random.Generator) -> Signal:
-        """One response ``(taps,)``."""
-        return np.array(self._responses[rng.integers(len(self))])
-
-    def __reduce__(self) -> tuple[type["RoomBank"], tuple[Path]]:
-        return type(self), (self._path,)
-
-
 class RecordedRooms:
     """Draws from the audio files under a folder, decoding one at a time."""
 
@@ -130,48 +107,3 @@ class RecordedRooms:
             return align(decode(path, first_channel=True))
         except InputError as error:
             raise InputError(f"{path}: cannot be used as a room: {error}") from error
-
-
-def image_source_bank(cache: Path, *, count: int = 300, seed: int = 0, progress: Progress | None = None) -> RoomBank:
-    """Responses of shoebox rooms by the image-source method, computed once into the folder `cache`.
-
-    Needs pyroomacoustics (extra ``rooms``). The rooms depend on `seed` and `count` alone.
-    """
-    try:
-        acoustics = import_module("pyroomacoustics")
-    except ImportError as error:
-        raise InputError('image-source rooms need pyroomacoustics: pip install "hamiltone[rooms]"') from error
-    key = hashlib.sha256(f"rooms {_VERSION} {count} {seed} {acoustics.__version__}".encode()).hexdigest()[:24]
-    target = cache / f"{key}.npy"
-    if not target.exists():
-        responses = np.zeros((count, TAPS), np.float32)
-        for number in range(count):
-            response = _image_source_room(acoustics, np.random.default_rng(np.random.SeedSequence((seed, number))))
-            responses[number, : len(response)] = response
-            if progress:
-                progress(number + 1, count)
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-            write_atomically(target, lambda file: np.save(file, responses))
-        except OSError as error:
-            raise InputError(f"{cache}: cannot write the rooms: {error.strerror}") from error
-    return RoomBank(target)
-
-
-def _image_source_room(acoustics: Any, rng: np.random.Generator) -> Signal:
-    size = np.array([rng.uniform(3, 9), rng.uniform(2.5, 7), rng.uniform(2.3, 3.8)])
-    # Sabine's formula: the shortest time a room can have is that of walls which absorb everything.
-    volume, area = size.prod(), 2 * (size[0] * size[1] + size[1] * size[2] + size[0] * size[2])
-    seconds = max(rng.uniform(0.12, 0.7), 0.17 * volume / area)
-    absorption = min(0.161 * volume / (area * seconds), 0.99)
-    order = int(min(np.ceil(seconds * 343 / size.min()), 18))
-    room = acoustics.ShoeBox(size, fs=SAMPLE_RATE, materials=acoustics.Material(absorption), max_order=order)
-    microphone = rng.uniform(0.4, 1, 3) * size / 2
-    while True:
-        source = rng.uniform(0.3, 1, 3) * size - 0.2
-        if 0.3 < np.linalg.norm(source - microphone) < 3:
-            break
-    room.add_source(source)
-    room.add_microphone(microphone)
-    room.compute_rir()
-    return align(np.asarray(room.rir[0][0], np.float32))

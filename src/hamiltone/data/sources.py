@@ -21,7 +21,13 @@ _TALKERS = (4, 10)
 
 
 class PairAudio:
-    """The decoded audio of pairs; `select` makes a view of some of them that shares it."""
+    """The decoded audio of pairs; `select` makes a view of some of them that shares it.
+
+    Args:
+        pairs: Where the recordings are.
+        clean: The decoded clean recordings.
+        noisy: The decoded noisy recordings.
+    """
 
     def __init__(self, pairs: Sequence[Pair], clean: AudioStore, noisy: AudioStore) -> None:
         self.pairs = tuple(pairs)
@@ -72,7 +78,13 @@ class PairAudio:
 
 
 class SpeechPool:
-    """Speech by speaker; every segment comes at `NOMINAL_DB` as measured over its whole recording."""
+    """Speech by speaker; every segment comes at `NOMINAL_DB` as measured over its whole recording.
+
+    Args:
+        recordings: Recordings of speech and perhaps others.
+        rows: The numbers of those that belong to the pool.
+        speakers: The speaker of each of these.
+    """
 
     def __init__(self, recordings: Recordings, rows: Sequence[int], speakers: Sequence[str]) -> None:
         self._recordings, self._rows, self.speakers = recordings, rows, speakers
@@ -102,7 +114,7 @@ class SpeechPool:
         return segment
 
     def others(self, rng: np.random.Generator, speaker: str, count: int) -> list[int]:
-        """`count` random recordings of anybody but `speaker`."""
+        """`count` random recordings of other speakers than `speaker`."""
         chosen: list[int] = []
         while len(chosen) < count:
             drawn = rng.integers(len(self), size=2 * count).tolist()
@@ -124,7 +136,6 @@ class PairNoise:
     audio: PairAudio
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
-        """Noise ``(length,)``."""
         index = int(rng.integers(len(self.audio)))
         start, count = _part(rng, self.audio.frames(index), length)
         noise = _mirror(self.audio.noise(index, start, count), length)
@@ -152,7 +163,6 @@ class Babble:
     pool: SpeechPool
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
-        """Noise ``(length,)``."""
         talkers = self.pool.others(rng, speaker, int(rng.integers(_TALKERS[0], _TALKERS[1] + 1)))
         return babble(rng, [self.pool.segment(rng, index, length) for index in talkers])
 
@@ -161,12 +171,16 @@ class MadeNoise:
     """Noise made on the spot."""
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
-        """Noise ``(length,)``."""
         return synthetic_noise(rng, length)
 
 
 class NoiseBlend:
-    """One of several sources by weight; with the probability `layered` a second one up to 15 dB below the first."""
+    """One of several sources by weight; with the probability `layered` a second one up to 15 dB below the first.
+
+    Args:
+        sources: Weights and what they choose between; a weight of zero leaves a source out.
+        layered: The probability of the second noise.
+    """
 
     def __init__(self, sources: Sequence[tuple[float, NoiseSource]], layered: float) -> None:
         self._sources = [source for weight, source in sources if weight]
@@ -177,7 +191,6 @@ class NoiseBlend:
         self._layered = layered
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
-        """Noise ``(length,)``."""
         noise = self._draw(rng)(rng, length, speaker)
         if rng.random() < self._layered:
             noise = noise + np.float32(decibels(-rng.uniform(0, 15))) * self._draw(rng)(rng, length, speaker)

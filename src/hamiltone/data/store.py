@@ -2,23 +2,21 @@
 
 import hashlib
 import json
-import os
-import secrets
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from hamiltone.atomic import replacing
 from hamiltone.audio.formats import to_pcm
 from hamiltone.data.files import Progress, decode, summarise
 from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level
 from hamiltone.errors import InputError
+from hamiltone.leftovers import sweep
 
 _VERSION = 1
-_ABANDONED = 3600.0  # seconds without a write after which a temporary file belongs to nobody
 
 
 class AudioStore:
@@ -80,7 +78,7 @@ def open_store(
 
     What is in the cache is known by the path, size and time of change of every file. Files of another rate are
     resampled, channels averaged. Two runs may build the same store at once; each sees a whole one or none. What was
-    made of files that changed since stays in the cache until somebody deletes it.
+    made of files that changed since stays in the cache until it is deleted by hand.
 
     All files that cannot be decoded are named in one `InputError`, or with `skip` left out and listed in `faults`.
     """
@@ -92,7 +90,7 @@ def open_store(
     if store is None:
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(cache)
+            sweep(cache, ".*.part")
             _build(paths, index, sample_rate, skip, progress)
         except OSError as error:
             raise InputError(f"{cache}: cannot write the audio cache: {error.strerror}") from error
@@ -121,8 +119,7 @@ def _fingerprint(paths: Sequence[Path], sample_rate: int) -> str:
 
 def _build(paths: Sequence[Path], index: Path, sample_rate: int, skip: bool, progress: Progress | None) -> None:
     content: dict[str, list[Any]] = {"paths": [], "frames": [], "scales": [], "levels": [], "faults": []}
-
-    def write_samples(file: BinaryIO) -> None:
+    with replacing(index.with_suffix(".i16")) as temporary, temporary.open("wb") as file:
         for done, path in enumerate(paths, 1):
             try:
                 signal = decode(path, sample_rate=sample_rate)
@@ -139,27 +136,6 @@ def _build(paths: Sequence[Path], index: Path, sample_rate: int, skip: bool, pro
                 progress(done, len(paths))
         if content["faults"] and not (skip and content["paths"]):
             raise InputError(summarise(content["faults"], len(paths), "files"))
-
-    write_atomically(index.with_suffix(".i16"), write_samples)
     # The index comes last: where it stands, the samples are whole.
-    write_atomically(index, lambda file: file.write(json.dumps(content).encode()))
-
-
-def write_atomically(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let `write` fill a temporary file that takes the place of `target` when it is whole, else leaves no trace."""
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _remove_abandoned(cache: Path) -> None:
-    for part in cache.glob(".*.part"):
-        with suppress(OSError):
-            if time.time() - part.stat().st_mtime > _ABANDONED:
-                part.unlink()
+    with replacing(index) as temporary:
+        temporary.write_text(json.dumps(content), "utf-8")

@@ -72,7 +72,7 @@ class Vocabulary:
 def read_glue(path: Path, *, classes: int = 2, limit: int = 64) -> list[Sentence]:
     """The sentences of a file with a header that names the columns `sentence` and `label`, in any order.
 
-    Empty sentences, sentences of more than `limit` words and labels that are no class are named in one `InputError`.
+    Empty sentences, sentences of more than `limit` words and labels that are not a class are named in one `InputError`.
     """
     try:
         lines = path.read_text("utf-8").split("\n")

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hamiltone.data.randomness import generator
+from hamiltone.data.randomness import Key, generator
 from hamiltone.data.text import Sentence, Vocabulary
 
-Key = tuple[int, int]
 Sample = tuple[Tensor, int]
 
 
@@ -23,6 +22,12 @@ class SentenceSamples:
     """Training sentences in which every word is replaced by the unknown one with a probability `word_dropout`.
 
     So the model learns to do without a word, and what to make of those it will not know.
+
+    Args:
+        sentences: The training sentences.
+        vocabulary: Turns words into numbers.
+        word_dropout: The probability with which a word is replaced.
+        seed: With epoch and index it decides which words are replaced.
 
     Shape:
         dataset[epoch, index]: numbers of words ``(N,)``, and the label

@@ -7,16 +7,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hamiltone.data.randomness import generator
+from hamiltone.data.randomness import Key, generator
 from hamiltone.data.vision import ImageSet, Pixels
 from hamiltone.errors import InputError
-
-Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What befalls a training image: shifts of up to `shift` pixels, mirroring, random erasing, Mixup.
+    """How training images are varied: shifts of up to `shift` pixels, mirroring, random erasing, Mixup.
 
     `erasing` is the probability of an erased box (Zhong et al. 2020), `mixup` the α of the Beta distribution from which
     the shares of two images are drawn (Zhang et al. 2018); zero switches either off.
@@ -58,6 +56,11 @@ def erase(rng: np.random.Generator, image: Pixels) -> Pixels:
 
 class AugmentedImages:
     """Training images; every one is mixed with another that its generator picks.
+
+    Args:
+        images: The training images.
+        augmentation: How they are varied.
+        seed: With epoch and index it decides everything random about a sample.
 
     Shape:
         dataset[epoch, index]: image float32 ``(3, H, W)`` in [0, 1], and probabilities of the classes ``(classes,)``

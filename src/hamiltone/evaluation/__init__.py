@@ -1,7 +1,7 @@
 """Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
 
 from hamiltone.evaluation.compare import compare
-from hamiltone.evaluation.report import Report, read_report, write_report, write_text
+from hamiltone.evaluation.report import Report, read_report, to_json, write_report
 from hamiltone.evaluation.run import (
     DEFAULT_METRICS,
     FileScores,
@@ -25,6 +25,6 @@ __all__ = [
     "default_metrics",
     "evaluate",
     "read_report",
+    "to_json",
     "write_report",
-    "write_text",
 ]

@@ -44,7 +44,7 @@ class Aggregate:
     deviation: float | None
 
 
-def score(checkpoint: Path, data: Path, split: str | None = None) -> Accuracy:
+def accuracy_of(checkpoint: Path, data: Path, split: str | None = None) -> Accuracy:
     """Classify a split of the data: the test images, or dev.tsv of sentences, unless `split` says otherwise."""
     model, header = load_classifier(checkpoint)
     correct = count = 0

@@ -4,8 +4,6 @@ import csv
 import io
 import json
 import math
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hamiltone.atomic import write_text
 from hamiltone.errors import InputError
 from hamiltone.evaluation.run import FileScores
 from hamiltone.metrics import Interval, mean_interval
@@ -110,25 +109,6 @@ def write_report(path: Path, report: Report) -> Path:
     return path.with_suffix(".csv")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-
-
 def read_report(path: Path) -> Report:
     """Read a report that `write_report` wrote."""
     try:
@@ -148,7 +128,7 @@ def read_report(path: Path) -> Report:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path} is not a report written by hamiltone evaluate --json") from None
+        raise InputError(f"{path} is not a report of hamiltone evaluate") from None
 
 
 def _number(value: float | None) -> float:

@@ -42,7 +42,6 @@ class Unprocessed:
         return pair.sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
-        """What came in."""
         return noisy
 
 
@@ -63,7 +62,6 @@ class Folder:
         return probe(self._file(pair)).sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
-        """The file of the same name."""
         return decode(self._file(pair))
 
     def _file(self, pair: Pair) -> Path:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hamiltone.atomic import write_bytes
 from hamiltone.errors import InputError
 from hamiltone.evaluation import ModelName, Report, compare, evaluate
-from hamiltone.export.write import Exported, check_target, find_checkpoint, make_graph, write_bytes
+from hamiltone.export.write import Exported, check_target, find_checkpoint, make_graph
 from hamiltone.metrics import Difference, check_metrics
 from hamiltone.runtime.description import KEY, Description
 from hamiltone.runtime.onnx_graph import OnnxGraph

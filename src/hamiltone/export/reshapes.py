@@ -12,7 +12,7 @@ _PAIRED = {"Add", "Mul"}
 
 
 def tidy(model: ir.Model) -> ir.Model:
-    """Sink reshapes, and leave nothing behind that nobody uses."""
+    """Sink reshapes, and remove what is not used any more."""
     sink_reshapes(model)
     for step in (RemoveUnusedNodesPass(), NameFixPass()):
         model = step(model).model

@@ -2,8 +2,6 @@
 
 import hashlib
 import logging
-import os
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 import hamiltone
+from hamiltone.atomic import write_bytes
 from hamiltone.errors import InputError
 from hamiltone.export.check import check_graph
 from hamiltone.export.graph import StepGraph, WindowGraph, first_states
@@ -164,22 +163,3 @@ def _serialised(graph: "ir.Model") -> bytes:
     del proto.graph.value_info[:]
     content: bytes = proto.SerializeToString()
     return content
-
-
-def write_bytes(target: Path, content: bytes) -> None:
-    """Write to a temporary file beside `target`, sync it to the disk and rename it."""
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""The distance of compressed spectra (Braun and Tashev, 2021): cheap, and close to what is heard."""
+"""The distance of compressed spectra (Braun and Tashev, 2021): cheap, and close to perceived quality."""
 
 import torch
 from torch import Tensor

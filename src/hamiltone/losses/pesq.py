@@ -3,7 +3,7 @@
 Left out is what serves recordings with delays: the signals are not aligned in time, so no better alignment is sought
 for bad frames either. The weights that favour the end of recordings beyond 16 s are left out too. All else is as the
 standard has it: both signals are brought to one level, so the loss does not see level, and what comes before and after
-the speech of the target is not heard. Other terms of the training loss answer for both.
+the speech of the target is not heard. Other terms of the training loss cover both.
 """
 
 import torch
@@ -197,7 +197,6 @@ class PESQLoss(nn.Module):
         return Bark(self.warp, self.width, self.threshold, self.exponent)
 
     def forward(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """The loss of a batch."""
         return pesq_loss(estimate, target, self.bark)
 
 

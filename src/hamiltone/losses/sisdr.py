@@ -16,7 +16,7 @@ def sisdr_loss(estimate: Tensor, target: Tensor) -> Tensor:
 
         α = ⟨ŝ, s⟩ / ‖s‖²          loss = -10 log10(‖α s‖² / ‖ŝ - α s‖²)
 
-    A silent estimate has the worst ratio, so silence is no way out. A silent target has none and counts as 0 dB without
+    A silent estimate has the worst ratio, so silence never pays. A silent target has none and counts as 0 dB without
     gradient. Means are not removed: a constant offset is distortion.
 
     Shape:

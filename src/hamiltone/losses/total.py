@@ -1,12 +1,14 @@
-"""The training loss of the speech models (Eq. 70)."""
+"""The training loss of the speech models (Eq. 70): one table of weights, and the weighted sum."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from torch import Tensor, nn
 
-from hamiltone.losses.bark import Bark
-from hamiltone.losses.pesq import PESQLoss, pesq_loss
+from hamiltone.losses.compressed import compressed_spectrum_loss
+from hamiltone.losses.pesq import PESQLoss
 from hamiltone.losses.sisdr import sisdr_loss
 from hamiltone.losses.stft import complex_l1_loss, multi_resolution_stft_loss
 from hamiltone.losses.waveform import rms_loss
@@ -14,97 +16,66 @@ from hamiltone.losses.waveform import rms_loss
 
 @dataclass(frozen=True)
 class LossWeights:
-    """The weight of every term of Eq. 70, by default the paper's; a term of weight zero is not computed.
+    """The weight of each term: those of Eq. 70, and the distance of compressed spectra. Zero switches a term off."""
 
-    Args:
-        mstft: `multi_resolution_stft_loss`.
-        sisdr: `sisdr_loss`.
-        rms: `rms_loss` (Eq. 71).
-        complex_l1: `complex_l1_loss` (Eq. 72).
-        pesq: `pesq_loss`.
-    """
-
-    mstft: float = 3.5
-    sisdr: float = 2.0
-    rms: float = 1.0
-    complex_l1: float = 2.5
-    pesq: float = 1.0
+    mstft: float = 0.0
+    """Multi-resolution STFT loss."""
+    sisdr: float = 0.0
+    """Negative SI-SDR."""
+    rms: float = 0.0
+    """Root mean square error of the waveform (Eq. 71)."""
+    complex_l1: float = 0.0
+    """Distance of the complex spectra (Eq. 72)."""
+    pesq: float = 0.0
+    """The differentiable PESQ loss."""
+    compressed: float = 0.0
+    """Distance of compressed spectra."""
 
     def __post_init__(self) -> None:
-        weights = asdict(self).values()
-        if not all(0 <= weight < math.inf for weight in weights) or not any(weights):
-            raise ValueError(f"expected weights that are not negative, and one above zero, got {self}")
+        weights = asdict(self)
+        for name, weight in weights.items():
+            if not 0 <= weight < math.inf:
+                raise ValueError(f"expected a finite weight of at least zero for {name}, got {weight}")
+        if not any(weights.values()):
+            raise ValueError("expected a weight above zero")
 
 
-PAPER_WEIGHTS = LossWeights()
-
-
-def loss_terms(
-    estimate: Tensor,
-    target: Tensor,
-    weights: LossWeights = PAPER_WEIGHTS,
-    *,
-    n_fft: int = 400,
-    hop: int = 100,
-    bark: Bark | None = None,
-) -> dict[str, Tensor]:
-    """The terms of Eq. 70, each ``()``, under the names of their weights but without them.
-
-    Args:
-        estimate: What the model made.
-        target: What it should have made.
-        weights: Terms of weight zero are left out.
-        n_fft: Samples of a frame of the complex distance: the model's.
-        hop: Samples between its frames.
-        bark: Constants of the PESQ term, if they are at hand on the right device.
-
-    Shape:
-        estimate, target: ``(B, L)`` at 16 kHz
-    """
-    terms = {
-        "mstft": lambda: multi_resolution_stft_loss(estimate, target),
-        "sisdr": lambda: sisdr_loss(estimate, target),
-        "rms": lambda: rms_loss(estimate, target),
-        "complex_l1": lambda: complex_l1_loss(estimate, target, n_fft, hop),
-        "pesq": lambda: pesq_loss(estimate, target, bark),
-    }
-    return {name: term() for name, term in terms.items() if getattr(weights, name)}
-
-
-def weighted_sum(terms: dict[str, Tensor], weights: LossWeights = PAPER_WEIGHTS) -> Tensor:
-    """The sum of all terms, each times its weight (Eq. 70)."""
-    first, *others = (getattr(weights, name) * term for name, term in terms.items())
-    return sum(others, start=first)
+PAPER_WEIGHTS = LossWeights(mstft=3.5, sisdr=2.0, rms=1.0, complex_l1=2.5, pesq=1.0)
 
 
 class EnhancementLoss(nn.Module):
-    """The training loss (Eq. 70), with the constants of the PESQ term as buffers::
+    """The training loss, as a total and its terms. With the paper's weights (Eq. 70)::
 
         L = 3.5 L_mstft + 2 L_sisdr + L_rms + 2.5 L_complex + L_pesq
 
     Args:
-        weights: The weight of every term; by default the paper's, as above.
+        weights: The weight of every term; terms of weight zero are not computed.
         n_fft: Samples of a frame of the complex distance: the model's.
         hop: Samples between its frames.
 
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz
-        returns: ``()``
+        returns: the total ``()``, and the terms by name, ``()`` each and without their weights
     """
 
     def __init__(self, weights: LossWeights = PAPER_WEIGHTS, *, n_fft: int = 400, hop: int = 100) -> None:
         super().__init__()
         self.weights, self.n_fft, self.hop = weights, n_fft, hop
-        self.pesq = PESQLoss()
+        self.pesq = PESQLoss()  # a module: its constants move to the device once
 
-    def forward(self, estimate: Tensor, target: Tensor) -> Tensor:
-        """The weighted sum."""
-        return weighted_sum(self.terms(estimate, target), self.weights)
-
-    def terms(self, estimate: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """The unweighted terms, for a log; `weighted_sum` makes the loss of them."""
-        return loss_terms(estimate, target, self.weights, n_fft=self.n_fft, hop=self.hop, bark=self.pesq.bark)
+    def forward(self, estimate: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        terms: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "mstft": multi_resolution_stft_loss,
+            "sisdr": sisdr_loss,
+            "rms": rms_loss,
+            "complex_l1": partial(complex_l1_loss, n_fft=self.n_fft, hop=self.hop),
+            "pesq": self.pesq,
+            "compressed": compressed_spectrum_loss,
+        }
+        weights = {name: weight for name, weight in asdict(self.weights).items() if weight}
+        losses = {name: terms[name](estimate, target) for name in weights}
+        total = sum((weights[name] * loss for name, loss in losses.items()), start=estimate.new_zeros(()))
+        return total, losses
 
     def extra_repr(self) -> str:
-        """The weights, and the frame and hop of the complex distance."""
         return f"{self.weights}, n_fft={self.n_fft}, hop={self.hop}"

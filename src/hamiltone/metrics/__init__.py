@@ -137,8 +137,9 @@ def check_metrics(names: Iterable[str]) -> None:
 def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None, sample_rate: int) -> Scores:
     """The named metrics of one file; without a `target` those `WITHOUT_REFERENCE`.
 
-    A metric that is undefined for it (silence, too short, not finite) is NaN with a reason, and the others go on. A
-    mistake that concerns every file is an error: an unknown name, a missing package, a wrong sample rate, two lengths.
+    A metric that is undefined for it (silence, too short, not finite) is NaN with a reason; the others are still
+    computed. A mistake that concerns every file is an error: an unknown name, a missing package, a wrong sample rate,
+    two lengths.
 
     Shape:
         estimate, target: ``(L,)``, floating point in [-1, 1]

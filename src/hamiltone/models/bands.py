@@ -1,4 +1,4 @@
-"""Bands as wide as the ear's above 2 kHz: fewer of them than bins, and nothing that is heard is lost."""
+"""Frequency bands that follow the ERB scale above 2 kHz: a network runs on fewer bands than there are bins."""
 
 import math
 
@@ -12,9 +12,15 @@ class Bands(nn.Module):
     Between two centres, weights fall and rise linearly: features are averaged with them, and masks and phases spread,
     so that a constant stays one.
 
+    Args:
+        network: Maps ``(B, 4, 1, T, bands)`` to mask and phase, ``(B, T, bands)`` each.
+        bins: F, the frequency bins of the spectrum.
+        bands: The bands that the network sees, fewer than bins.
+        sample_rate: The rate of the audio in Hz, which places the bins on the ERB scale.
+
     Shape:
         features: ``(B, 4, 1, T, F)``
-        returns: mask and phase, each ``(B, T, F)``; `network` maps ``(B, 4, 1, T, bands)`` to two ``(B, T, bands)``
+        returns: mask and phase, each ``(B, T, F)``
     """
 
     hats: Tensor
@@ -25,7 +31,6 @@ class Bands(nn.Module):
         self.register_buffer("hats", band_hats(bins, bands, sample_rate), persistent=False)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Merge, estimate, spread."""
         mask, phase = self.network(features @ (self.hats / self.hats.sum(0)))
         return mask @ self.hats.mT, phase @ self.hats.mT
 

@@ -12,6 +12,10 @@ class Bottleneck(nn.Module):
 
     There is no positional encoding; the convolutions around and within the blocks carry position.
 
+    Args:
+        time_layers: Blocks along time, each mapping ``(B, N, 4, C)`` to the same.
+        freq_layers: As many blocks along frequency.
+
     Shape:
         x: ``(B, 4, C, T, F)``
         returns: the same
@@ -24,7 +28,6 @@ class Bottleneck(nn.Module):
         self.time_layers, self.freq_layers = nn.ModuleList(time_layers), nn.ModuleList(freq_layers)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Alternate between the two axes."""
         x = x.permute(0, 4, 3, 1, 2)  # (B, F, T, 4, C)
         for along_time, along_frequency in zip(self.time_layers, self.freq_layers, strict=True):
             x = _along(along_time, x).transpose(1, 2)  # (B, T, F, 4, C)

@@ -1,8 +1,6 @@
 """Checkpoints: safetensors with one JSON string in the metadata; nothing is ever unpickled."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from hamiltone.atomic import replacing
 from hamiltone.errors import InputError
 from hamiltone.models.configs import Config, from_json, to_json
 from hamiltone.models.enhancer import Enhancer
@@ -48,20 +47,9 @@ def save_checkpoint(path: str | Path, model: nn.Module, header: Header) -> None:
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write safetensors to a temporary file beside `path`, sync it to the disk and rename it."""
-    path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    """Write safetensors; the file appears whole or not at all."""
+    with replacing(Path(path)) as temporary:
         save_file(dict(tensors), temporary, dict(metadata))
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -163,7 +151,7 @@ def _check_shapes(path: str | Path, expected: Mapping[str, Tensor], found: Mappi
 
 
 def _check_values(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    """The same for types, and for numbers that are none."""
+    """Refuse weights of another type, and weights that are NaN or infinite."""
     problems = []
     for name, tensor in found.items():
         if tensor.dtype != expected[name].dtype:

@@ -18,6 +18,10 @@ def activation() -> nn.Module:
 class GatedResidual(nn.Module):
     """x plus a gated 3x3 convolution of x, dilated in time. The convolutions before and after it normalise.
 
+    Args:
+        channels: Quaternion channels.
+        dilation: Dilation along time.
+
     Shape:
         x: ``(B, 4, channels, T, F)``
         returns: the same
@@ -32,7 +36,6 @@ class GatedResidual(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what the gate lets through."""
         return over_time(self._add, x, reach=self.dilation)
 
     def _add(self, x: Tensor) -> Tensor:
@@ -59,7 +62,6 @@ class RealDepthwise(nn.Module):
         nn.init.uniform_(self.weight, -(kernel_size**-0.5), kernel_size**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Filter."""
         dim, size = self.weight.shape
         kernel = self.weight.repeat(4, 1).view(4 * dim, 1, size, 1)
         maps = x.flatten(2).transpose(1, 2)[..., None]  # (B, 4C, N, 1), channels last in memory: the fast layout
@@ -98,7 +100,6 @@ class CompactBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Mix all positions, then neighbours, then channels."""
         x = x + self.attention(x)
         x = x + self.convolution(x)
         return x + self.feed_forward(x)
@@ -106,6 +107,10 @@ class CompactBlock(nn.Module):
 
 class CompactEncoder(nn.ModuleList):
     """Stages that halve the frequency axis; returns the output of each.
+
+    Args:
+        channels: Quaternion channels of each stage.
+        dilations: Dilation along time of each stage's residual.
 
     Shape:
         x: ``(B, 4, 1, T, F)``, F one more than a multiple of ``2 ** stages``
@@ -125,7 +130,6 @@ class CompactEncoder(nn.ModuleList):
         )
 
     def forward(self, x: Tensor) -> list[Tensor]:
-        """Encode, stage by stage."""
         outputs = []
         for stage in self:
             x = stage(x)
@@ -135,6 +139,10 @@ class CompactEncoder(nn.ModuleList):
 
 class CompactDecoder(nn.ModuleList):
     """Mirror of the encoder: at each stage the skip is joined, then the frequency axis doubles.
+
+    Args:
+        channels: The encoder's channels.
+        dilations: The encoder's dilations.
 
     Shape:
         x: ``(B, 4, channels[-1], T, F_low)`` and the encoder's outputs
@@ -149,7 +157,6 @@ class CompactDecoder(nn.ModuleList):
         self.append(_widen(channels[0], channels[0]))  # at the full resolution a residual would cost the most
 
     def forward(self, x: Tensor, skips: Sequence[Tensor]) -> Tensor:
-        """Decode, stage by stage."""
         for stage, skip in zip(self, reversed(skips), strict=True):
             x = stage(concat([x, skip], dim=1))
         return x
@@ -179,6 +186,5 @@ class CompactNetwork(nn.Module):
         self.encoder, self.bottleneck, self.decoder, self.head = encoder, bottleneck, decoder, head
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Estimate mask and phase."""
         skips = self.encoder(features)
         return self.head(self.decoder(self.bottleneck(skips[-1]), skips))

@@ -11,6 +11,13 @@ from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QDropout, 
 class GatedDenseBlock(nn.Module):
     """1x1 expansion, gated dilated 3x3 convolution, and the result joined to the input.
 
+    Args:
+        channels: Quaternion channels of the input.
+        growth: Quaternion channels that the block adds.
+        dilation: Dilation of the 3x3 convolution, along both axes.
+        expansion: Width between the two convolutions, in multiples of `growth`.
+        dropout: The probability with which a quaternion that is added is dropped.
+
     Shape:
         x: ``(B, 4, channels, T, F)``
         returns: ``(B, 4, channels + growth, T, F)``
@@ -27,7 +34,6 @@ class GatedDenseBlock(nn.Module):
         self.activate = nn.Sequential(nn.PReLU(), QDropout(dropout, dim=1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Grow the channels."""
         return over_time(self._grow, x, reach=self.dilation)
 
     def _grow(self, x: Tensor) -> Tensor:
@@ -36,6 +42,11 @@ class GatedDenseBlock(nn.Module):
 
 class DilatedDenseNet(nn.Sequential):
     """Dense blocks of the given dilations; between two blocks a transition halves what the first has joined.
+
+    Args:
+        channels: Quaternion channels.
+        dilations: The dilation of each dense block.
+        dropout: The probability of dropout in the dense blocks.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
@@ -56,6 +67,11 @@ class DilatedDenseNet(nn.Sequential):
 class Encoder(nn.Module):
     """Features to `channels` quaternions with half the frequency bins.
 
+    Args:
+        channels: Quaternion channels.
+        dilations: The dilation of each dense block.
+        dropout: The probability of dropout in the dense blocks.
+
     Shape:
         x: ``(B, 4, 1, T, F)``
         returns: ``(B, 4, channels, T, (F + 1) / 2)``
@@ -70,12 +86,16 @@ class Encoder(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Encode the features."""
         return over_time(self.down, self.dense(self.stem(x)), reach=1)
 
 
 class Decoder(nn.Module):
     """Back to the full frequency axis.
+
+    Args:
+        channels: Quaternion channels.
+        dilations: The dilation of each dense block.
+        dropout: The probability of dropout in the dense blocks.
 
     Shape:
         x: ``(B, 4, channels, T, (F + 1) / 2)``
@@ -92,5 +112,4 @@ class Decoder(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Decode to features of every bin."""
         return over_time(self.up, self.dense(x), reach=1)

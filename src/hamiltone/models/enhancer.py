@@ -6,10 +6,8 @@ from torch import Tensor, nn
 from hamiltone.audio.features import quaternion_features, spectral_gain
 from hamiltone.audio.stft import STFT
 from hamiltone.models.level import RunningLevel
-from hamiltone.models.rows import RowNetwork
+from hamiltone.models.rows import RowNetwork, State
 from hamiltone.nn import fold
-
-State = tuple[Tensor, ...]
 
 
 def rms_level(waveform: Tensor) -> Tensor:
@@ -52,7 +50,7 @@ class Enhancer(nn.Module):
 
     @property
     def streams(self) -> bool:
-        """Whether `step` can go on from frame to frame: no frame looks ahead."""
+        """Whether `step` works: no frame looks ahead."""
         return self.level is not None and self.level.causal and isinstance(self.network, RowNetwork)
 
     def forward(self, waveform: Tensor) -> Tensor:
@@ -69,7 +67,7 @@ class Enhancer(nn.Module):
         return spectral_gain(*self.network(features))
 
     def step(self, spectrum: Tensor, state: State = ()) -> tuple[Tensor, State]:
-        """The gain of the next frames of a stream of any level, and the state to go on from; an empty one begins."""
+        """The gain of the next frames of a stream of any level, and the state after them; `state` starts empty."""
         if not self.streams or self.level is None or not isinstance(self.network, RowNetwork):
             raise ValueError("this network looks ahead: it enhances recordings, not streams")
         features = quaternion_features(spectrum, self.exponent)

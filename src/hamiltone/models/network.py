@@ -12,8 +12,13 @@ from hamiltone.nn import QConv2d, concat
 class MaskHead(nn.Module):
     """Two real channels per bin: a mask in (0, `limit`) and a phase correction in (-π, π).
 
-    At first the correction is zero. From a random one, radians away, the loudest bins may never find back, while
-    losses of magnitudes, which are blind to it, go down.
+    The correction starts at zero. If it started at random, the loudest bins could stay stuck at wrong phases while
+    losses of magnitudes, which do not see the phase, go down.
+
+    Args:
+        channels: Quaternion channels of the features.
+        limit: The largest value of the mask.
+        activation: Between the two convolutions; PReLU by default.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
@@ -30,7 +35,6 @@ class MaskHead(nn.Module):
             nn.init.zeros_(parameter[1])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Read mask and phase off the features."""
         mask, phase = over_time(self._read, x, reach=1)[:, :, 0].unbind(1)
         return self.limit * torch.sigmoid(mask), math.pi * torch.tanh(phase)
 
@@ -41,6 +45,13 @@ class MaskHead(nn.Module):
 
 class SpectrogramNetwork(nn.Module):
     """Encoder, bottleneck and decoder with a skip around the bottleneck; a bottleneck of None leaves it out.
+
+    Args:
+        channels: Quaternion channels of the encoder's output.
+        encoder: Features to ``(B, 4, channels, T, F')``.
+        bottleneck: Maps that to the same shape.
+        decoder: Back to all F bins.
+        head: Reads mask and phase off the decoder's output.
 
     Shape:
         features: ``(B, 4, 1, T, F)``, F odd
@@ -56,7 +67,6 @@ class SpectrogramNetwork(nn.Module):
         self.fuse = None if bottleneck is None else QConv2d(2 * channels, channels, 1)
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Estimate mask and phase."""
         x = self.encoder(features)
         if self.bottleneck is not None and self.fuse is not None:
             x = self.fuse(concat([x, self.bottleneck(x)], dim=1))

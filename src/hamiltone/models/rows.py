@@ -71,6 +71,11 @@ def row_hats(in_rows: int, out_rows: int) -> Tensor:
 class RowBlock(nn.Module):
     """Memory along time, then attention along frequency, each normalised and added to what came in.
 
+    Args:
+        dim: Quaternions of a row.
+        memory: Runs along time, for every row by itself.
+        attention: Runs along frequency, for every frame by itself.
+
     Shape:
         x: ``(B, T, R, 4, dim)``
         state: ``(B · R, 4, dim)``, the memory of every row
@@ -94,6 +99,16 @@ class RowBlock(nn.Module):
 
 class RowNetwork(nn.Module):
     """Encoder, rows, blocks and decoder, with a skip around the rows.
+
+    Args:
+        channels: Quaternion channels of the encoder's output.
+        dim: Quaternions of a row between the blocks.
+        in_rows: Rows of the encoder's output.
+        rows: Rows between the blocks, fewer than `in_rows`.
+        encoder: Features to ``(B, 4, channels, T, in_rows)``.
+        blocks: Run one after another on ``(B, T, rows, 4, dim)``.
+        decoder: Joins the blocks' output and the skip, ``2 channels`` to ``channels``.
+        head: Reads mask and phase off the decoder's output.
 
     Shape:
         features: ``(B, 4, 1, T, F)``
@@ -126,7 +141,7 @@ class RowNetwork(nn.Module):
         return self.step(features, ())[0]
 
     def step(self, features: Tensor, state: State) -> tuple[tuple[Tensor, Tensor], State]:
-        """Go on from a state, an empty one at the beginning."""
+        """Process the next frames; `state` is empty at the beginning."""
         skip = self.encoder(features)  # (B, 4, C, T, F')
         x = self.squeeze(skip.permute(0, 3, 4, 1, 2))  # (B, T, R, 4, C)
         x = self.enter(x) + self.position
@@ -142,6 +157,13 @@ class RowHead(nn.Module):
     """From rows back to bins: a mask in (0, `limit`) and a phase correction in (-π, π) that is zero at first.
 
     The last bin, which no row covers, gets what its neighbour has.
+
+    Args:
+        channels: Quaternion channels of the input.
+        kernel_size: Length of the transposed convolution along frequency.
+        stride: Bins that a row covers.
+        limit: The largest value of the mask.
+        width: Quaternion channels of a bin before mask and phase are read off.
 
     Shape:
         x: ``(B, 4, channels, T, F')``

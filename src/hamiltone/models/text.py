@@ -29,6 +29,12 @@ class WordEmbedding(nn.Module):
 
     Positions are fixed sinusoids, so they cost no parameters; sentences are at most `limit` words long.
 
+    Args:
+        vocabulary: How many words there are, padding and the unknown word included.
+        dim: Quaternions of a word.
+        limit: The longest sentence, in words.
+        dropout: The probability with which a quaternion is dropped.
+
     Shape:
         words: ``(B, N)``, numbers below `vocabulary`, zero where there is no word
         returns: ``(B, N, 4, dim)``
@@ -47,7 +53,6 @@ class WordEmbedding(nn.Module):
         self.register_buffer("positions", unflatten(sinusoids(limit, 4 * dim)), persistent=False)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Look up words and add their places."""
         if words.dim() != 2 or not 0 < words.shape[1] <= len(self.positions):
             raise ValueError(f"expected words (B, 0 < N <= {len(self.positions)}), got shape {tuple(words.shape)}")
         return self.dropout(self.scale * unflatten(self.table(words)) + self.positions[: words.shape[1]])
@@ -55,6 +60,12 @@ class WordEmbedding(nn.Module):
 
 class TextClassifier(nn.Module):
     """Sentences to class scores; padding is masked in the attention of the blocks and in the mean over the words.
+
+    Args:
+        embedding: Words to ``(B, N, 4, dim)``.
+        blocks: Called with a `key_padding_mask`, such as `QTransformerBlock`.
+        dim: Quaternions of a word.
+        classes: How many classes there are.
 
     Shape:
         words: ``(B, N)``, numbers of the vocabulary, zero where there is no word
@@ -68,7 +79,6 @@ class TextClassifier(nn.Module):
         self.head = nn.Linear(4 * dim, classes)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Score the classes."""
         real = words != PADDING
         x = self.embedding(words)
         for block in self.blocks:

@@ -24,7 +24,7 @@ def pure_quaternions(images: Tensor) -> Tensor:
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 quaternion convolutions with batch norms beside a shortcut (He et al. 2016).
+    """Two 3x3 quaternion convolutions with batch norms and a shortcut (He et al. 2016).
 
     Shape:
         x: ``(B, 4, in_channels, H, W)``
@@ -47,12 +47,15 @@ class ResidualBlock(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what the block found to what came in."""
         return torch.relu(self.body(x) + self.shortcut(x))
 
 
 class QResNet(nn.Sequential):
     """A 3x3 stem and stages of residual blocks; every stage but the first halves the map.
+
+    Args:
+        channels: Quaternion channels of each stage.
+        blocks: Residual blocks of a stage.
 
     Shape:
         x: ``(B, 4, 1, H, W)``
@@ -73,7 +76,15 @@ class QResNet(nn.Sequential):
 class ImageClassifier(nn.Module):
     """RGB images to class scores: an encoder's map becomes tokens with learned positions, blocks mix them.
 
-    The encoder is handed in, and so are the blocks with their attention. `tokens` is the size of the encoder's map.
+    Args:
+        encoder: Pure quaternions ``(B, 4, 1, H, W)`` to a map ``(B, 4, dim, H', W')``.
+        blocks: Map ``(B, tokens, 4, dim)`` to the same.
+        dim: Quaternions of a token.
+        tokens: The size of the encoder's map, H' · W'.
+        classes: How many classes there are.
+        dropout: The probability with which a quaternion of a token is dropped.
+        mean: Mean of red, green and blue, which is subtracted.
+        std: Standard deviation of red, green and blue, which is divided by.
 
     Shape:
         images: ``(B, 3, H, W)`` in [0, 1]
@@ -105,7 +116,6 @@ class ImageClassifier(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(3, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Score the classes."""
         if images.dim() != 4 or images.shape[1] != 3:
             raise ValueError(f"ImageClassifier expected RGB images (B, 3, H, W), got shape {tuple(images.shape)}")
         images = images.contiguous(memory_format=torch.channels_last)

@@ -50,7 +50,6 @@ class QPReLU(nn.Module):
         self.slope = nn.Parameter(torch.full((channels,), initial))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scale the negative components."""
         axis = component_axis(x, self.dim) + 1
         if axis == x.dim() or x.shape[axis] != self.channels:
             raise ValueError(
@@ -60,7 +59,6 @@ class QPReLU(nn.Module):
         return torch.where(x >= 0, x, slope * x)
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.channels}, dim={self.dim}"
 
 
@@ -92,5 +90,4 @@ class QGLU(nn.Module):
         return nn.functional.glu(x, dim=axis)
 
     def extra_repr(self) -> str:
-        """Where the components are."""
         return f"dim={self.dim}"

@@ -230,7 +230,6 @@ class QAttention(nn.Module):
             )
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.dim}, heads={self.heads}, rule={type(self.rule).__name__}, dropout={self.dropout}"
 
 

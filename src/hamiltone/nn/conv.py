@@ -77,7 +77,7 @@ class QConv(nn.Module):
         return values
 
     def reset_parameters(self) -> None:
-        """Draw the kernel anew and zero the bias."""
+        """Reinitialise the kernel and zero the bias."""
         area = math.prod(self.kernel_size)
         self.init(self.weight, self.in_channels // self.groups * area, self.out_channels // self.groups * area)
         if self.bias is not None:
@@ -110,7 +110,6 @@ class QConv(nn.Module):
         return split_groups(y, self.groups)
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
             f"padding={self.padding}, dilation={self.dilation}, groups={self.groups}, bias={self.bias is not None}"

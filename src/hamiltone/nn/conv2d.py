@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from hamiltone.nn.tracing import is_traced
 
-Pair = tuple[int, ...]
+PerAxis = tuple[int, ...]
 
 _LEAST = 64 * 64
 """Real weights per kernel tap from which the products win: measured 2 to 2.7 times faster at 64 x 128 and above."""
@@ -33,7 +33,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, **geometry: Any) -> T
     return F.conv2d(x, weight, bias, **geometry)
 
 
-def _is_pointwise(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> bool:
+def _is_pointwise(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, dilation: PerAxis, groups: int) -> bool:
     """Whether the convolution mixes the channels of single points, and the channels lie last in memory."""
     return (
         weight.shape[2:].numel() == 1
@@ -47,7 +47,7 @@ def _is_pointwise(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilati
     )
 
 
-def _pays(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> bool:
+def _pays(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, dilation: PerAxis, groups: int) -> bool:
     """Whether a gradient is wanted here, and the convolution is large, dense and keeps the size of the map."""
     keeps = all(2 * p == d * (k - 1) for p, d, k in zip(padding, dilation, weight.shape[2:], strict=True))
     return (
@@ -70,7 +70,7 @@ class _Conv2d(torch.autograd.Function):
     """The convolution of `conv2d`."""
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor, bias: Tensor | None, padding: Pair, dilation: Pair) -> Tensor:
+    def forward(x: Tensor, weight: Tensor, bias: Tensor | None, padding: PerAxis, dilation: PerAxis) -> Tensor:
         return F.conv2d(x, weight, bias, padding=padding, dilation=dilation)
 
     @staticmethod
@@ -101,7 +101,7 @@ class _Conv2d(torch.autograd.Function):
         return of_x, of_weight, of_bias, None, None
 
 
-def weight_gradient(gradient: Tensor, x: Tensor, kernel: Pair, padding: Pair, dilation: Pair) -> Tensor:
+def weight_gradient(gradient: Tensor, x: Tensor, kernel: PerAxis, padding: PerAxis, dilation: PerAxis) -> Tensor:
     """The gradient of the weight, tap by tap.
 
     Both maps are laid out in rows of channels on one padded grid, the gradient with zeros where the map has none. A tap

@@ -33,5 +33,4 @@ class QDropout(nn.Module):
         return x * kept.unsqueeze(axis)
 
     def extra_repr(self) -> str:
-        """The probability."""
         return f"p={self.p}, dim={self.dim}"

@@ -45,7 +45,7 @@ class QLinear(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight anew and zero the bias."""
+        """Reinitialise the weight and zero the bias."""
         self.init(self.weight, self.in_dim, self.out_dim)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -62,5 +62,4 @@ class QLinear(nn.Module):
         return unflatten(F.linear(flatten(x), self.real_weight(), bias))
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.in_dim}, {self.out_dim}, bias={self.bias is not None}"

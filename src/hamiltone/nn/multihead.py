@@ -143,5 +143,4 @@ class SharedScoreMultihead(nn.Module):
                 )
 
     def extra_repr(self) -> str:
-        """Sizes in reals."""
         return f"{self.embed_dim}, {self.num_heads}, batch_first={self.batch_first}"

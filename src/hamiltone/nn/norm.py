@@ -50,7 +50,6 @@ class QRMSNorm(nn.Module):
         return (wide * (inverse * self.gain)).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.dim}, eps={self.eps}"
 
 
@@ -88,7 +87,6 @@ class QLayerNorm(nn.Module):
         return (y if self.bias is None else y + self.bias).to(x.dtype)
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.dim}, eps={self.eps}, bias={self.bias is not None}"
 
 
@@ -164,7 +162,6 @@ class QBatchNorm(nn.Module):
         self.running_var.lerp_(var.to(self.running_var.dtype), self.momentum)
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.channels}, eps={self.eps}, momentum={self.momentum}"
 
 

@@ -103,7 +103,6 @@ class QTNAttention(nn.Module):
         return (keys[:, :, None] & near).flatten(0, 1)[:, None]
 
     def extra_repr(self) -> str:
-        """Sizes in quaternions."""
         return f"{self.dim}, heads={self.heads}, radius={self.radius}, dropout={self.dropout}"
 
 

@@ -8,7 +8,7 @@
 | `headsplit`    | `ComponentScore()`           | 4    | 4        | 1/√d_h     |
 
 The last three columns are attributes of the rule itself. A rule of your own is called ``package.module:Name`` and gets
-into the table by `register_rule`, never by itself: a name that stands in somebody's checkpoint imports nothing.
+into the table by `register_rule`, never by itself: a name in a checkpoint imports nothing.
 """
 
 import sys

@@ -23,7 +23,7 @@ TEST_SEED = 2**31 - 2
 
 
 @dataclass(frozen=True)
-class Pair:
+class Twins:
     """Two models that differ in their score rule alone."""
 
     name: str

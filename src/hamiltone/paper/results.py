@@ -162,7 +162,7 @@ class SeedAccuracy:
 
 @dataclass(frozen=True)
 class Classifier:
-    """What other commands have told of trained classifiers; `difference` is shared less Hamilton, seed by seed.
+    """Reports of other commands on trained classifiers; `difference` is shared less Hamilton, seed by seed.
 
     `before` and `after` are the correlations of gradient norms at the start and in each trained layer.
     """

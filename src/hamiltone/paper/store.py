@@ -8,6 +8,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+from hamiltone.atomic import write_text
 from hamiltone.errors import InputError
 from hamiltone.paper.results import TYPES, Result
 
@@ -66,13 +67,11 @@ def write_result(results: Path, stored: Stored[Result]) -> Path:
     path = folder_of(results, quick=stored.made.quick) / f"{stored.name}.json"
     content = {"name": stored.name, "made": asdict(stored.made), "result": asdict(stored.result)}
     text = json.dumps(_without_nan(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
+    write_text(path, text)
     return path
 
 

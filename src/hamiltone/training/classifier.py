@@ -59,7 +59,6 @@ class ClassifierTask(ABC):
         """What a checkpoint says of the model."""
 
     def compile(self, model: nn.Module) -> None:
-        """All of it."""
         model.compile()
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -71,7 +70,6 @@ class ClassifierTask(ABC):
         return loss, {"accuracy": (scores.detach().argmax(1) == labels).float().mean()}
 
     def units(self, batch: Batch) -> float:
-        """Images or sentences."""
         return len(batch[1])
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
@@ -82,15 +80,14 @@ class ClassifierTask(ABC):
         return {"accuracy": (scores.argmax(1) == labels).float().cpu(), "loss": loss.cpu()}
 
     def media(self, model: nn.Module) -> Media:
-        """Nothing."""
         return Media()
 
     def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
-        """A checkpoint that `hamiltone score` reads."""
+        """A checkpoint that `hamiltone accuracy` reads."""
         save_checkpoint(path, model, self.header(facts))
 
     def check_classes(self, classes: Sequence[str]) -> None:
-        """Refuse to go on from a model of other classes."""
+        """Refuse to start from a model of other classes."""
         if self.start_header is not None and self.start_header.classes != tuple(classes):
             raise InputError(f"init = {self._init} knows other classes than the data")
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from hamiltone.atomic import replacing
 from hamiltone.errors import InputError
+from hamiltone.leftovers import sweep
 from hamiltone.training.config import MAY_CHANGE, Recipe
 from hamiltone.training.reading import flat, flatten, to_toml
 
@@ -35,25 +37,23 @@ class RunFolder:
             if before.get(key) != now.get(key):
                 raise InputError(
                     f"{self.path} was started with {key} = {before.get(key)}, not {now.get(key)}; "
-                    "go on with that, or choose another run.folder"
+                    "keep that value, or choose another run.folder"
                 )
 
     def prepare(self, recipe: Recipe) -> None:
         """Make the folder, write the recipe as it was resolved, and clear away what a killed run left half-written."""
         with self.writing(self.config):
             self.path.mkdir(parents=True, exist_ok=True)
-            for leftover in self.path.glob(".*.tmp"):
-                leftover.unlink()
-            temporary = self.path / ".config.toml.tmp"
-            temporary.write_text(to_toml(recipe), "utf-8")
-            temporary.replace(self.config)
+            sweep(self.path, ".*.part")
+            with replacing(self.config) as temporary:
+                temporary.write_text(to_toml(recipe), "utf-8")
 
     @contextmanager
     def writing(self, path: Path) -> Iterator[None]:
-        """Turn a failure to write, such as a full disk, into one line that says what is safe and how to go on."""
+        """Turn a failure to write, such as a full disk, into one line that says what is safe and how to resume."""
         try:
             yield
         except (OSError, SafetensorError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            kept = f"; {self.last} is as it was: the same command goes on from there" if self.started else ""
+            kept = f"; {self.last} is unchanged: the same command resumes from it" if self.started else ""
             raise InputError(f"cannot write {path}: {reason}{kept}") from error

@@ -1,4 +1,4 @@
-"""What a run tells: JSON lines, TensorBoard, and on standard error a progress bar, or lines where it is no terminal."""
+"""The log of a run: JSON lines, TensorBoard, and on standard error a progress bar, or lines if it is not a terminal."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
+from hamiltone.atomic import replacing
 from hamiltone.training.folder import RunFolder
 from hamiltone.training.task import Media
 
 
 class Log:
-    """Says nothing: the log of every process but the first."""
+    """Does nothing: the log of every process but the first."""
 
     def __enter__(self) -> Self:
         return self
@@ -127,9 +128,8 @@ def _keep_until(folder: RunFolder, step: int) -> None:
         record = _parse(line)
         if record and record["step"] <= step:
             kept.append(line + "\n")
-    temporary = folder.path / ".log.jsonl.tmp"
-    temporary.write_text("".join(kept), "utf-8")
-    temporary.replace(folder.log)
+    with replacing(folder.log) as temporary:
+        temporary.write_text("".join(kept), "utf-8")
 
 
 def _parse(line: str) -> dict[str, Any] | None:

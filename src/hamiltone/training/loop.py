@@ -20,7 +20,7 @@ from hamiltone.training.optimiser import make_optimiser
 from hamiltone.training.order import BatchOrder, stream
 from hamiltone.training.schedule import Pace, position, rate_factor
 from hamiltone.training.state import (
-    Progress,
+    RunProgress,
     load_state,
     random_states,
     restore_random_states,
@@ -32,7 +32,7 @@ from hamiltone.training.task import Ragged, Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and tells of it."""
+    """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and reports it."""
 
     step: int
     select_by: str
@@ -69,7 +69,7 @@ class Loop:
         optimiser = make_optimiser(self.bare.parameters(), recipe.optimiser)
         self.model, self.optimiser = fabric.setup(self.bare, optimiser)
         seed_process(recipe.seed, fabric.global_rank)
-        self.progress = Progress(samples=len(task.training))
+        self.progress = RunProgress(samples=len(task.training))
         if folder.started:
             self._resume()
         share = (fabric.global_rank, fabric.world_size)
@@ -229,7 +229,7 @@ class Loop:
         self._pace.saved()
 
     def _resume(self) -> None:
-        """Go on from the last state; with another number of processes all but the random states, which are new."""
+        """Resume from the last state; with another number of processes the random states start afresh."""
         path = self.folder.last
         progress, random = load_state(path, self.bare, self.average, self.optimiser.optimizer)
         if progress.samples != self.progress.samples:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from hamiltone.data.randomness import epoch_order
+from hamiltone.data.randomness import Key, epoch_order
 from hamiltone.errors import InputError
 from hamiltone.training.config import Batches
-from hamiltone.training.task import Key, KeyedData, Ragged
+from hamiltone.training.task import KeyedData, Ragged
 
 POOL = 50
 """Batches whose samples are sorted by length together: enough to save padding, few enough to stay shuffled."""

@@ -79,7 +79,8 @@ def overlay(base: D, table: Mapping[str, Any]) -> D:
         return TypeAdapter(kind).validate_python({name: getattr(base, name) for name in known} | dict(table))
     except ValidationError as error:
         first = error.errors()[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {_reason(first)}") from None
+        where = ".".join(map(str, first["loc"]))  # empty where the dataclass itself refused its values
+        raise ValueError(f"{where}: {_reason(first)}" if where else _reason(first)) from None
 
 
 def use_rule(table: Mapping[str, Any]) -> None:
@@ -145,7 +146,7 @@ def _reason(error: ErrorDetails) -> str:
 def _walk(kind: type[BaseModel], location: tuple[int | str, ...]) -> tuple[type[BaseModel], list[str]]:
     """The table that holds the last key of a location, and the path as it is written in TOML.
 
-    Where a key chooses between tables, pydantic puts the choice into the location; it is no key and is left out.
+    Where a key chooses between tables, pydantic puts the choice into the location; that is not a key and is left out.
     """
     path: list[str] = []
     choices: tuple[type[BaseModel], ...] = ()

@@ -64,5 +64,4 @@ class Pace:
         self._saved = time.monotonic()
 
     def restart(self) -> None:
-        """Count units anew."""
         self.units, self._since = 0.0, time.monotonic()

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from hamiltone.data.files import Progress
 from hamiltone.errors import InputError
-from hamiltone.losses import EnhancementLoss, LossWeights
-from hamiltone.losses.compressed import compressed_spectrum_loss
+from hamiltone.losses import EnhancementLoss
 from hamiltone.metrics import compute
 from hamiltone.models import (
     PRESETS,
@@ -27,7 +26,7 @@ from hamiltone.models import (
 from hamiltone.models.bottleneck import Bottleneck
 from hamiltone.models.enhancer import rms_level
 from hamiltone.training.speech_data import Batch, open_data
-from hamiltone.training.speech_recipe import LossTable, SpeechRecipe
+from hamiltone.training.speech_recipe import SpeechRecipe
 from hamiltone.training.task import Media, start_from
 
 
@@ -40,7 +39,7 @@ class SpeechTask:
     def __init__(self, recipe: SpeechRecipe, progress: Progress | None = None) -> None:
         self.recipe, self.select_by = recipe, recipe.validation.select_by
         self.start, self.config = _starting_point(recipe)
-        self.criterion = SpeechLoss(recipe.loss, self.config)
+        self.criterion = EnhancementLoss(recipe.loss, n_fft=self.config.n_fft, hop=self.config.hop)
         self.training, self.validation = open_data(recipe.data, recipe.seed, recipe.validation.limit, progress)
         self._shown = False
 
@@ -100,34 +99,6 @@ class SpeechTask:
         if not isinstance(model, Enhancer):
             raise TypeError(f"expected an Enhancer, got {type(model).__name__}")
         save_checkpoint(path, model, Header(self.config, name, facts))
-
-
-class SpeechLoss(nn.Module):
-    """The weighted terms of a recipe.
-
-    Shape:
-        estimate, target: ``(B, L)``
-        returns: the sum ``()``, and the terms by name, without their weights
-    """
-
-    def __init__(self, table: LossTable, config: SpeechConfig) -> None:
-        super().__init__()
-        weights = table.model_dump()
-        self.compressed = weights.pop("compressed")
-        self.paper = None
-        if any(weights.values()):
-            self.paper = EnhancementLoss(LossWeights(**weights), n_fft=config.n_fft, hop=config.hop)
-
-    def forward(self, estimate: Tensor, target: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute what has a weight."""
-        total, terms = estimate.new_zeros(()), {}
-        if self.paper is not None:
-            terms = self.paper.terms(estimate, target)
-            total = total + sum(getattr(self.paper.weights, name) * term for name, term in terms.items())
-        if self.compressed:
-            terms["compressed"] = compressed_spectrum_loss(estimate, target)
-            total = total + self.compressed * terms["compressed"]
-        return total, terms
 
 
 def spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0) -> Tensor:

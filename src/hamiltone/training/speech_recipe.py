@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PlainSerializer, PlainValidator, PositiveInt, field_validator
+from pydantic import Field, PlainSerializer, PlainValidator, PositiveInt, field_validator
 from pydantic import model_validator as model_check
 
 from hamiltone.data.mixing import PLAIN, Variety
 from hamiltone.data.pairs import HELD_OUT
+from hamiltone.losses import PAPER_WEIGHTS, LossWeights
 from hamiltone.metrics import METRICS
 from hamiltone.models import CompactConfig, EnhancerConfig, RowConfig, SpeechConfig, preset
 from hamiltone.models.configs import to_json
@@ -26,9 +27,9 @@ FAMILIES: dict[str, SpeechConfig] = {
 
 def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
     """A model from a table that names a preset or a family, and the fields in which it differs."""
-    if not isinstance(value, Mapping):
+    if isinstance(value, SpeechConfig):
         return value
-    table = dict(value)
+    table = _table(value)
     use_rule(table)
     name, family = table.pop("preset", None), table.pop("family", None)
     if (name is None) == (family is None):
@@ -42,10 +43,24 @@ def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
 
 def parse_variety(base: Variety, value: Variety | Mapping[str, Any]) -> Variety:
     """A variety from a table of the fields in which it differs from another."""
-    return overlay(base, value) if isinstance(value, Mapping) else value
+    return value if isinstance(value, Variety) else overlay(base, _table(value))
 
 
-Model = Annotated[SpeechConfig, PlainValidator(parse_model), PlainSerializer(to_json)]
+def parse_weights(value: LossWeights | Mapping[str, Any]) -> LossWeights:
+    """The weights of the loss from a table of those that are not zero."""
+    if isinstance(value, LossWeights):
+        return value
+    return overlay(PAPER_WEIGHTS, dict.fromkeys(asdict(PAPER_WEIGHTS), 0.0) | _table(value))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("expected a table")
+    return dict(value)
+
+
+SpeechModel = Annotated[SpeechConfig, PlainValidator(parse_model), PlainSerializer(to_json)]
+Weights = Annotated[LossWeights, PlainValidator(parse_weights), PlainSerializer(asdict)]
 PlainVariety = Annotated[Variety, PlainValidator(partial(parse_variety, PLAIN)), PlainSerializer(asdict)]
 RichVariety = Annotated[Variety, PlainValidator(partial(parse_variety, Variety())), PlainSerializer(asdict)]
 
@@ -132,29 +147,6 @@ class MixtureData(Table):
 Data = Annotated[SyntheticData | PairData | RemixedData | MixtureData, Field(discriminator="kind")]
 
 
-class LossTable(Table):
-    """The weight of each term: those of Eq. 70, and the distance of compressed spectra. Zero switches a term off."""
-
-    mstft: NonNegativeFloat = 0.0
-    """Multi-resolution STFT loss."""
-    sisdr: NonNegativeFloat = 0.0
-    """Negative SI-SDR."""
-    rms: NonNegativeFloat = 0.0
-    """Root mean square error of the waveform (Eq. 71)."""
-    complex_l1: NonNegativeFloat = 0.0
-    """Distance of the complex spectra (Eq. 72)."""
-    pesq: NonNegativeFloat = 0.0
-    """The differentiable PESQ loss."""
-    compressed: NonNegativeFloat = 0.0
-    """Distance of compressed spectra."""
-
-    @model_check(mode="after")
-    def _has_a_term(self) -> Self:
-        if not any(self.model_dump().values()):
-            raise ValueError("expected a weight above zero")
-        return self
-
-
 class Validation(Table):
     """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
 
@@ -187,11 +179,11 @@ class SpeechRecipe(Recipe):
 
     task: Literal["speech"]
     """A speech enhancer."""
-    model: Model | None = None
+    model: SpeechModel | None = None
     """The network; see below. Not needed with `init`."""
     data: Data
     """What to train on, by its `kind`."""
-    loss: LossTable
+    loss: Weights
     """The weight of each term."""
     validation: Validation = Validation()
     """How held-out speech is judged."""

@@ -19,7 +19,7 @@ KEY = "hamiltone-run"
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """How far a run has come. Epoch and position in it follow from `step`, so they are not kept."""
 
     samples: int
@@ -37,10 +37,10 @@ def save_state(
     model: nn.Module,
     average: MovingAverage,
     optimiser: Optimizer,
-    progress: Progress,
+    progress: RunProgress,
     random: dict[str, Tensor],
 ) -> None:
-    """Write everything that a run needs to go on exactly; the file appears whole or not at all."""
+    """Write everything that a run needs to resume exactly; the file appears whole or not at all."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"average.{name}": tensor for name, tensor in average.model.state_dict().items()}
     tensors |= {f"random.{name}": tensor for name, tensor in random.items()}
@@ -54,7 +54,7 @@ def save_state(
 
 def load_state(
     path: Path, model: nn.Module, average: MovingAverage, optimiser: Optimizer
-) -> tuple[Progress, dict[str, Tensor]]:
+) -> tuple[RunProgress, dict[str, Tensor]]:
     """Undo `save_state`; the random states are returned, for each process to take its own."""
     tensors, metadata = read_tensors(path)
     content = json.loads(metadata.get(KEY, "{}"))
@@ -67,7 +67,7 @@ def load_state(
     except (RuntimeError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} does not fit the recipe's model; choose another run.folder ({reason})") from None
-    return Progress(**content["progress"]), _under("random.", tensors)
+    return RunProgress(**content["progress"]), _under("random.", tensors)
 
 
 def seed_process(seed: int, rank: int) -> None:

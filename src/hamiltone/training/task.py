@@ -7,10 +7,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
 
+from hamiltone.data.randomness import Key
 from hamiltone.errors import InputError
-
-Key = tuple[int, int]
-"""Epoch and index of a sample."""
 
 
 class KeyedData(Sized, Protocol):
@@ -92,10 +90,10 @@ class Task(Protocol):
         """Write a checkpoint for inference, whole or not at all, with these facts about its training."""
 
 
-Model = TypeVar("Model", bound=nn.Module)
+M = TypeVar("M", bound=nn.Module)
 
 
-def start_from(start: nn.Module | None, model: Model, name: str | None) -> Model:
+def start_from(start: nn.Module | None, model: M, name: str | None) -> M:
     """The model with the weights of `start`, which the recipe calls `name`; with its own if there is none."""
     if start is not None:
         try:

@@ -14,7 +14,7 @@ from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, pars
 from hamiltone.training.config import Table
 from hamiltone.training.task import start_from
 
-Model = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfig())), PlainSerializer(asdict)]
+TextModel = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfig())), PlainSerializer(asdict)]
 
 
 class TextData(Table):
@@ -41,7 +41,7 @@ class TextRecipe(ClassifierRecipe):
 
     task: Literal["text"]
     """A classifier of sentences."""
-    model: Model = TextConfig()
+    model: TextModel = TextConfig()
     """The network."""
     data: TextData
     """What to train on."""

@@ -15,7 +15,7 @@ from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, pars
 from hamiltone.training.config import Table
 from hamiltone.training.task import start_from
 
-Model = Annotated[VisionConfig, PlainValidator(partial(parse_config, VisionConfig())), PlainSerializer(asdict)]
+VisionModel = Annotated[VisionConfig, PlainValidator(partial(parse_config, VisionConfig())), PlainSerializer(asdict)]
 Augmented = Annotated[Augmentation, PlainValidator(partial(parse_config, Augmentation())), PlainSerializer(asdict)]
 
 
@@ -35,7 +35,7 @@ class VisionRecipe(ClassifierRecipe):
 
     task: Literal["vision"]
     """A classifier of images."""
-    model: Model = VisionConfig()
+    model: VisionModel = VisionConfig()
     """The network."""
     data: VisionData
     """What to train on."""

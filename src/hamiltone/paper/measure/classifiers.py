@@ -1,4 +1,4 @@
-"""Tables 13 to 15: what other commands have told of trained classifiers, and how fast the classifiers are here."""
+"""Tables 13 to 15: reports of other commands on trained classifiers, and how fast the classifiers are here."""
 
 import json
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def speeds(study: Study) -> ClassifierSpeeds:
 
 
 def _classifier(study: Study, name: str) -> Classifier:
-    accuracies = _kept(study, f"score-{name}", "score", _accuracies) or ()
+    accuracies = _kept(study, f"accuracy-{name}", "accuracy", _accuracies) or ()
     correlations = _kept(study, f"gradients-{name}", "analyse gradients", _correlations) or {}
     study.use_data(f"the reports for {name} that other commands have left")
     return Classifier(
@@ -54,7 +54,7 @@ def _classifier(study: Study, name: str) -> Classifier:
 
 
 def _kept(study: Study, name: str, command: str, parse: Callable[[Any], T]) -> T | None:
-    """What a command with ``--json`` has left among the results, or None."""
+    """What a command with ``--json`` has written to the results folder, or None."""
     path = study.kept / f"{name}.json"
     if not path.exists():
         return None

@@ -56,12 +56,12 @@ def _spread(one: Interval | Difference) -> Spread:
 
 
 def read_reports(folder: Path) -> Iterator[tuple[str, Report]]:
-    """Every report of ``hamiltone evaluate --json`` in a folder, by system; other JSON files are passed over."""
+    """Every report of ``hamiltone evaluate`` in a folder, by system; other JSON files are skipped."""
     for path in sorted(folder.glob("*.json")):
         try:
             content = json.loads(path.read_text("utf-8"))
         except json.JSONDecodeError as error:
-            raise InputError(f"{path} is no JSON: {error}") from None
+            raise InputError(f"{path} is not valid JSON: {error}") from None
         if isinstance(content, dict) and {"system", "summary"} <= content.keys():
             yield system_name(Path(content["system"])), read_report(path)
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from hamiltone.algebra import flatten, real_matrix
 from hamiltone.analysis.statistics import Spread, spread
-from hamiltone.benchmark.model import Variant, make
+from hamiltone.benchmark.model import Execution, make
 from hamiltone.benchmark.timing import interleaved, median_ms
 from hamiltone.inference import enhance
 from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
@@ -87,7 +87,7 @@ def model_speeds(study: Study) -> ModelSpeeds:
     ratios: list[SpeedRatio] = []
     for model in models:
         ways = list(product(("shared", "hamilton"), _PATHS))
-        made = {way: make(Variant(f"{model}-dns", way[0], way[1], True)) for way in ways}
+        made = {way: make(Execution(f"{model}-dns", way[0], way[1], True)) for way in ways}
         for seconds in lengths:
             study.tick(f"{model}, {seconds:g} s of audio")
             noise = np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hamiltone.analysis.gradients import Setting
 from hamiltone.models import Enhancer, Header, bundled, load_checkpoint
-from hamiltone.paper.pair import PAIRS, Pair, Utterance, check_pair, recorded_utterances, synthetic_utterances
+from hamiltone.paper.pair import PAIRS, Twins, Utterance, check_pair, recorded_utterances, synthetic_utterances
 from hamiltone.paper.store import ModelFacts, folder_of
 
 
@@ -74,9 +74,9 @@ class Study:
         shared, hamilton = (load_checkpoint(bundled()[name]) for name in self.pair_names)
         return shared, hamilton
 
-    def pair(self) -> Pair:
+    def pair(self) -> Twins:
         """The bundled twins."""
-        return Pair(check_pair(self.options.pair), self.shared()[0], self.hamilton()[0])
+        return Twins(check_pair(self.options.pair), self.shared()[0], self.hamilton()[0])
 
     def shared(self) -> tuple[Enhancer, Header]:
         """The twin with shared scores."""
@@ -99,7 +99,6 @@ class Study:
         return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
 
     def utterances(self) -> list[Utterance]:
-        """The speech."""
         found = self._utterances
         source = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
         seconds = found[0].noisy.shape[-1] / 16_000

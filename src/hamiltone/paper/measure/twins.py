@@ -77,7 +77,6 @@ class Trained:
         return read_report(self.job.scores)
 
     def summary(self) -> SeedRun:
-        """In numbers."""
         moved = study_movement(self.start, self.model)
         return SeedRun(
             self.seed,
@@ -93,7 +92,7 @@ class Trained:
 
 
 def ablation(study: Study) -> Twins:
-    """Train what is missing, score what is not scored, and compare; stopped, the same command goes on."""
+    """Train what is missing, score what is not scored, and compare; the same command resumes after an interruption."""
     options = study.options
     if options.data is None:
         raise InputError("the ablation trains on real speech: give --data, the folder of VoiceBank+DEMAND")

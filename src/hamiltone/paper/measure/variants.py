@@ -70,7 +70,7 @@ def jobs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[Job]:
 
 
 def train(job: Job) -> None:
-    """Train on one thread, or go on, or find it done."""
+    """Train on one thread, resume, or return at once if the run is finished."""
     try:
         from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe
         from hamiltone.training import train as train_task
@@ -84,7 +84,7 @@ def train(job: Job) -> None:
         cache = job.folder.parent / "cache"
         plan = load_recipe(job.recipe, [*settings, f"data.root={str(job.data)!r}", f"data.cache={str(cache)!r}"])
     if not isinstance(plan, SpeechRecipe) or plan.model is None:
-        raise InputError(f"{job.recipe} is no recipe of a speech model from random weights")
+        raise InputError(f"{job.recipe} is not a recipe that trains a speech model from random weights")
     heads = plan.model.heads
 
     class VariantTask(SpeechTask):
@@ -95,7 +95,7 @@ def train(job: Job) -> None:
     tune_cpu()
     outcome = train_task(VariantTask(plan), plan, make_fabric(plan.run))
     if outcome.stopped:
-        raise InputError(f"stopped; the same command goes on from {job.folder}")
+        raise InputError(f"stopped; the same command resumes from {job.folder}")
 
 
 def train_all(wanted: list[Job], workers: int) -> Iterator[Job]:
@@ -112,5 +112,5 @@ def train_all(wanted: list[Job], workers: int) -> Iterator[Job]:
                 done.result()
                 yield running[done]
         except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)  # those that run have heard the signal too, and save
+            pool.shutdown(wait=True, cancel_futures=True)  # running ones got the signal too, and save
             raise

@@ -33,7 +33,7 @@ def _rate(quantity: str, printed: Printed | None, rate: Spread | None, note: str
 
 
 def table10(evidence: Evidence) -> Section:
-    """Top-1 agreement by axis; heads have numbers, not identities, so that ours stand beside nobody's."""
+    """Top-1 agreement by axis; heads of two models do not correspond, so ours have none of the paper's beside them."""
     top = _tops(evidence).get(1)
     rows = []
     for name, number in reference()["table10"].items():

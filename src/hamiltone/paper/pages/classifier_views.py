@@ -58,9 +58,7 @@ def table13(evidence: Evidence) -> Section:
             rows.append(row(group, "speedup", numbers["speedup"], speedup, note="of a training step, here"))
     if found is not None and found.difference is not None:
         rows.append(row("shared - hamilton", "accuracy, points", None, found.difference, note="seed by seed"))
-    remark = (
-        "Accuracies are those of `hamiltone score` on models that were trained here; [vision.md](vision.md) says how."
-    )
+    remark = "Accuracies are those of `hamiltone accuracy` on models trained here; [vision.md](vision.md) says how."
     return Section(tuple(rows), remark)
 
 

@@ -44,7 +44,7 @@ ITEMS: dict[str, Item] = {
         (
             "hamiltone train recipes/voicebank.toml data.root=VoiceBank data.cache=cache",
             "hamiltone evaluate --noisy VoiceBank/noisy_testset_wav --clean VoiceBank/clean_testset_wav "
-            "--model runs/voicebank/best.safetensors --json results/evaluate-voicebank.json",
+            "--model runs/voicebank/best.safetensors --out results/evaluate-voicebank.json",
             "hamiltone reproduce table2",
         ),
     ),
@@ -55,7 +55,7 @@ ITEMS: dict[str, Item] = {
         (
             "hamiltone train recipes/dns3.toml data.root=DNS run.folder=runs/dns3-shared",
             "hamiltone evaluate --noisy DNS/dev_testset --model runs/dns3-shared/best.safetensors --seconds 10 "
-            "--json results/dns/dns3-shared.json",
+            "--out results/dns/dns3-shared.json",
             "hamiltone reproduce table3",
         ),
     ),
@@ -86,7 +86,7 @@ ITEMS: dict[str, Item] = {
         classifier_views.table13,
         (
             f"hamiltone train recipes/cifar100.toml data.root={_IMAGES} seed=42 run.folder=runs/cifar100-shared-42",
-            f"hamiltone score runs/cifar100-shared-42/best.safetensors --data {_IMAGES} --json",
+            f"hamiltone accuracy runs/cifar100-shared-42/best.safetensors --data {_IMAGES} --json",
             "hamiltone runs runs/cifar100-shared-42 --json",
         ),
     ),
@@ -107,7 +107,7 @@ ITEMS: dict[str, Item] = {
         classifier_views.table15,
         (
             "hamiltone train recipes/sst2.toml data.root=SST-2 seed=42 run.folder=runs/sst2-shared-42",
-            "hamiltone score runs/sst2-shared-42/best.safetensors --data SST-2 --json",
+            "hamiltone accuracy runs/sst2-shared-42/best.safetensors --data SST-2 --json",
         ),
     ),
     "figure1": Item("Two attentions", ("figure1",), figure_views.picture("figure1"), _analysis("figure1")),

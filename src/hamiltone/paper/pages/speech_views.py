@@ -24,7 +24,7 @@ _DNSMOS = {"ovrl": "dnsmos_ovrl", "sig": "dnsmos_sig", "bak": "dnsmos_bak", "p80
 
 
 def table2(evidence: Evidence) -> Section:
-    """Parameters are counted; scores come from the reports of ``hamiltone evaluate --json`` in the results folder."""
+    """Parameters are counted; scores come from the reports of ``hamiltone evaluate --out`` in the results folder."""
     sizes, quality = _sizes(evidence), get(evidence, "voicebank", Quality)
     rows = [
         row(numbers["label"], quantity, number, sizes.get(name) if quantity == "params" else None, scale=1e-6)

@@ -19,14 +19,16 @@ def checkpoints(tmp_path, monkeypatch) -> None:
         save_checkpoint(tmp_path / f"{seed}.safetensors", build(CONFIG), header)
 
 
-def test_scores_are_printed_with_their_mean():
-    result = CliRunner().invoke(app, ["score", "42.safetensors", "123.safetensors", "--data", "images.npz"])
+def test_accuracies_are_printed_with_their_mean():
+    result = CliRunner().invoke(app, ["accuracy", "42.safetensors", "123.safetensors", "--data", "images.npz"])
     assert result.exit_code == 0, result.output
     assert "mean of 2" in result.output and "±" in result.output
 
 
-def test_json_holds_scores_and_means():
-    result = CliRunner().invoke(app, ["score", "42.safetensors", "123.safetensors", "--data", "images.npz", "--json"])
+def test_json_holds_accuracies_and_means():
+    result = CliRunner().invoke(
+        app, ["accuracy", "42.safetensors", "123.safetensors", "--data", "images.npz", "--json"]
+    )
     content = json.loads(result.stdout)
     assert [row["seed"] for row in content["scores"]] == [42, 123]
     percents = [row["percent"] for row in content["scores"]]
@@ -34,7 +36,7 @@ def test_json_holds_scores_and_means():
 
 
 def test_a_missing_checkpoint_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["hamiltone", "score", "absent.safetensors", "--data", "images.npz"])
+    monkeypatch.setattr("sys.argv", ["hamiltone", "accuracy", "absent.safetensors", "--data", "images.npz"])
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 2

@@ -1,4 +1,4 @@
-"""``hamiltone score``: the accuracy of classifiers on the split that training never saw."""
+"""``hamiltone accuracy``: the accuracy of classifiers on the split that training never saw."""
 
 import json
 from dataclasses import asdict
@@ -10,31 +10,31 @@ import typer
 from hamiltone.cli.options import progress_bar
 
 
-def score(
+def accuracy(
     checkpoints: Annotated[list[Path], typer.Argument(metavar="CHECKPOINT ...", help="Trained classifiers.")],
     data: Annotated[Path, typer.Option(help="The images, or the folder of sentences, as for training.")],
     split: Annotated[str | None, typer.Option(help="The split; default: test of images, dev of sentences.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the accuracies as JSON.")] = False,
 ) -> None:
     """Judge trained classifiers of images or text, with mean and deviation over the seeds of each attention.
 
-    Training never looks at this split: it validates on a part of the training data. So score once, at the end.
+    Training never looks at this split: it validates on a part of the training data. So judge once, at the end.
 
-    Example: hamiltone score runs/cifar100-*/best.safetensors --data cifar-100-binary.tar.gz
+    Example: hamiltone accuracy runs/cifar100-*/best.safetensors --data cifar-100-binary.tar.gz
 
-    Example: hamiltone score runs/sst2-*/best.safetensors --data SST-2
+    Example: hamiltone accuracy runs/sst2-*/best.safetensors --data SST-2
     """
     from rich.console import Console
     from rich.table import Table
 
-    from hamiltone.evaluation import accuracy
+    from hamiltone.evaluation.accuracy import accuracy_of, aggregate
 
     scores = []
     with progress_bar("checkpoints") as progress:
         for done, checkpoint in enumerate(checkpoints, 1):
-            scores.append(accuracy.score(checkpoint, data, split))
+            scores.append(accuracy_of(checkpoint, data, split))
             progress(done, len(checkpoints))
-    means = accuracy.aggregate(scores)
+    means = aggregate(scores)
     if as_json:
         rows = [asdict(row) | {"percent": row.percent} for row in scores]
         typer.echo(json.dumps({"scores": rows, "means": [asdict(mean) for mean in means]}, indent=2))

@@ -1,0 +1,47 @@
+"""Files that appear whole or not at all, whatever happens while they are written."""
+
+import glob
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hamiltone.errors import InputError
+from hamiltone.leftovers import create, sweep
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new, empty file beside `path`, for the block to write.
+
+    At the end of the block it is synced to the disk and takes the place of `path`; if the block fails, it is removed.
+    If the process is killed, it is removed by the next one that writes to `path`.
+    """
+    sweep(path.parent, f".{glob.escape(path.name)}.*.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with create(temporary) as lock:
+        try:
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            if sys.platform == "win32":  # an open file cannot be renamed there
+                lock.close()
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file; failing to is an `InputError`."""
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8; failing to is an `InputError`."""
+    write_bytes(path, text.encode())

@@ -1,0 +1,64 @@
+"""Files are written whole or not at all."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hamiltone.atomic import replacing, write_bytes, write_text
+from hamiltone.errors import InputError
+from hamiltone.leftovers import create
+
+
+def test_the_new_content_appears_only_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+        assert temporary.parent == tmp_path  # on the same file system, or it could not be renamed
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_the_old_content_and_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        temporary.write_text("new")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_content_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, synced = tmp_path / "a.txt", []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, path.exists())))
+    write_bytes(path, b"four")
+    assert synced == [(4, False)]
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    write_text(tmp_path / "ours", "x")
+    (tmp_path / "usual").write_text("x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there, and so no sweeping")
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "[a].txt"  # a name with characters that patterns know
+    code = "import os, sys; from pathlib import Path; from hamiltone.atomic import replacing\n"
+    code += "with replacing(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    (left,) = tmp_path.iterdir()
+    living = path.with_name(f".{path.name}.living.part")
+    with create(living):
+        write_text(path, "x")
+        assert not left.exists() and living.exists()
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot write .*absent.a\.txt: No such file or directory"):
+        write_text(tmp_path / "absent" / "a.txt", "x")
