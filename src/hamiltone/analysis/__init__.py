@@ -13,3 +13,5 @@
 - `statistics` has means and their intervals.
 - `plots` and `diagrams` draw, with matplotlib.
 """
+
+import hamiltone.torch_extra  # noqa: F401

@@ -1,5 +1,8 @@
 """Between complex spectra and quaternions: features in (Eq. 19), mask and phase out (Eq. 68-69)."""
 
+import hamiltone.torch_extra  # noqa: F401
+
+# isort: split
 import torch
 from torch import Tensor
 

@@ -1,5 +1,8 @@
 """The short-time Fourier transform and its exact inverse, for every length from one sample up."""
 
+import hamiltone.torch_extra  # noqa: F401
+
+# isort: split
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

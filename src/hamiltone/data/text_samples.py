@@ -1,5 +1,8 @@
 """Sentences as numbers: samples by key for training, and ready batches of similar length for validation."""
 
+import hamiltone.torch_extra  # noqa: F401
+
+# isort: split
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,6 @@
 """Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
 
+import hamiltone.torch_extra  # noqa: F401
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, write_report, write_text
 from hamiltone.evaluation.run import (

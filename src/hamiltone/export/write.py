@@ -18,11 +18,12 @@ import hamiltone
 from hamiltone.errors import InputError
 from hamiltone.export.check import check_graph
 from hamiltone.export.graph import StepGraph, WindowGraph, first_states
-from hamiltone.models import DEFAULT, bundled, folded, load_checkpoint
+from hamiltone.models import bundled, folded, load_checkpoint
 from hamiltone.models.checkpoint import Header
 from hamiltone.models.configs import to_json
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, State
+from hamiltone.weights import find_model
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -61,11 +62,7 @@ def export(
 def find_checkpoint(model: str | Path | None) -> Path:
     """The file of a bundled model or of any other."""
     check_packages()
-    name = DEFAULT if model is None else str(model)
-    path = bundled().get(name, Path(name))
-    if not path.is_file():
-        raise InputError(f"there is no model {name!r}: give a checkpoint or one of {', '.join(bundled())}")
-    return path
+    return find_model(model)
 
 
 def check_packages() -> None:

@@ -9,3 +9,5 @@
 
 `reference` has the numbers that the paper prints and the margins that we hold claims to; `pair` what is looked at.
 """
+
+import hamiltone.torch_extra  # noqa: F401
