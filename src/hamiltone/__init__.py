@@ -21,7 +21,8 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
 - `weights`: the bundled models; `models`: the networks of speech, images and text, presets, checkpoints.
 - `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
-- `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate and format through a model.
+- `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
+  and format through a model.
 - `training`: a recipe in, a run folder out.
 - `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
 - `paper`: the paper's tables and figures, its numbers beside ours.

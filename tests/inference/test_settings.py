@@ -13,8 +13,9 @@ from sounds import noise
 
 
 @pytest.mark.parametrize("name", [None, "compact", "live"])
-def test_a_bundled_model_runs_as_its_graph(name) -> None:
-    assert isinstance(resolve_model(name), OnnxGraph)
+def test_a_bundled_model_runs_as_its_graph_of_whole_windows(name) -> None:
+    backend = resolve_model(name)
+    assert isinstance(backend, OnnxGraph) and not backend.streams
 
 
 def test_a_file_of_either_kind_is_known_by_its_name(tmp_path) -> None:

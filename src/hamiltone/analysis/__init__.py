@@ -14,4 +14,4 @@
 - `plots` and `diagrams` draw, with matplotlib.
 """
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401

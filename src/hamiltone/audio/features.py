@@ -1,6 +1,6 @@
 """Between complex spectra and quaternions: features in (Eq. 19), mask and phase out (Eq. 68-69)."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 import torch

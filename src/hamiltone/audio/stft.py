@@ -1,6 +1,6 @@
 """The short-time Fourier transform and its exact inverse, for every length from one sample up."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 import torch

@@ -1,3 +1,3 @@
 """Timings and memory on this machine: methods interleaved in one run, memory in fresh processes."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401

@@ -6,7 +6,7 @@
 [torch.Size([2, 8000]), torch.Size([2, 8000])]
 """
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 import hashlib

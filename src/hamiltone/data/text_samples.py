@@ -1,6 +1,6 @@
 """Sentences as numbers: samples by key for training, and ready batches of similar length for validation."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 from collections.abc import Sequence

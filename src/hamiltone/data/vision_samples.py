@@ -1,6 +1,6 @@
 """Augmented training images, determined by their seed and a key ``(epoch, index)``, and plain ones for validation."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 from dataclasses import dataclass

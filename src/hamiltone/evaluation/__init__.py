@@ -1,6 +1,8 @@
 """Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, write_report, write_text
 from hamiltone.evaluation.run import (

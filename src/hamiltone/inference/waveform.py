@@ -2,7 +2,7 @@
 
 import sys
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from hamiltone.inference.survey import survey_recording
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from typing_extensions import TypeIs
 
 Waveform = TypeVar("Waveform", NDArray[Any], "Tensor")
 _MOST_CHANNELS = 1024  # more than that is a waveform lying on its side
@@ -97,7 +98,7 @@ def _from_frames(frames: NDArray[np.float32], like: Waveform) -> Waveform:
     return samples.astype(like.dtype)
 
 
-def _is_tensor(waveform: object) -> "TypeGuard[Tensor]":
+def _is_tensor(waveform: object) -> "TypeIs[Tensor]":
     """Whether it comes from torch, which then is loaded already."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(waveform, torch.Tensor)

@@ -5,7 +5,9 @@ NaN if a sample is, so a broken estimate is never rewarded. `PESQLoss` and `Enha
 carry constants to the device; `loss_terms` and `weighted_sum` are the parts of `EnhancementLoss` (Eq. 70).
 """
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.losses.pesq import PESQLoss, pesq_loss, pesq_mos
 from hamiltone.losses.sisdr import sisdr_loss
 from hamiltone.losses.stft import complex_l1_loss, multi_resolution_stft_loss

@@ -1,6 +1,6 @@
 """Models of speech, images and text: names, configurations and files to networks."""
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 from pathlib import Path

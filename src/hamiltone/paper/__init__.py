@@ -10,4 +10,4 @@
 `reference` has the numbers that the paper prints and the margins that we hold claims to; `pair` what is looked at.
 """
 
-import hamiltone.torch_extra  # noqa: F401
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401

@@ -65,7 +65,7 @@ def resolve_model(
     """
     if isinstance(model, Backend):
         return model
-    if graph := _find_graph(model, device):
+    if graph := _find_graph(model, device, window=True):
         return _open_graph(graph, threads)
     from hamiltone.runtime.torch_backend import TorchGain, load_torch
 
@@ -86,8 +86,11 @@ def resolve_step(model: "str | Path | Enhancer | StepBackend", threads: int | No
     return TorchStep(load_torch(model, "cpu", threads), name)
 
 
-def _find_graph(model: object, device: str) -> Path | None:
-    """The ONNX file to run; None is for torch. A name or file that leads nowhere is an `InputError`."""
+def _find_graph(model: object, device: str, *, window: bool = False) -> Path | None:
+    """The ONNX file to run, preferably one of whole windows; None is for torch.
+
+    A name or a checkpoint that leads nowhere is an `InputError`.
+    """
     if model is not None and not isinstance(model, str | Path):
         return None
     path = Path(DEFAULT if model is None else model)
@@ -95,8 +98,10 @@ def _find_graph(model: object, device: str) -> Path | None:
         if device != "cpu":
             raise InputError(f"{model} runs on the cpu alone, not on {device}")
         return path
-    find_model(str(path))
-    return graphs().get(str(path)) if device == "cpu" else None
+    find_model(path)
+    if device != "cpu":
+        return None
+    return (graphs().get(f"{path}.window") if window else None) or graphs().get(str(path))
 
 
 def _open_graph(path: Path, threads: int | None) -> "OnnxGraph":

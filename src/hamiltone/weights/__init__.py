@@ -20,7 +20,10 @@ def bundled() -> dict[str, Path]:
 
 
 def graphs() -> dict[str, Path]:
-    """The ONNX graphs that come with the package, by the names of their checkpoints."""
+    """The ONNX graphs that come with the package, by the names of their checkpoints.
+
+    A model that streams has two: one of steps, and one of whole windows, ``NAME.window``, which is faster for files.
+    """
     return {path.stem: path for path in sorted(_FOLDER.glob("*.onnx"))}
 
 
