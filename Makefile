@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check docs fuzz bench tables pages clean
+.PHONY: demo test check docs fuzz bench tables graphs pages clean
 
+# Runs the bare install and says how long the enhancement took.
 demo: .venv/installed
 	mkdir -p demo
 	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav --overwrite
@@ -32,12 +33,16 @@ SEED ?= 0
 fuzz: .venv/developing
 	cd tests && ../$(BIN)/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
 
-bench: .venv/installed
+bench: .venv/developing
 	$(BIN)/python tools/bench.py
 
 # The paper's tables and figures in full (about an hour); `hamiltone reproduce all --quick` takes minutes.
 tables: .venv/developing
 	$(BIN)/hamiltone reproduce all pages
+
+# After a bundled checkpoint or a preset has changed: the bundled ONNX graphs and the list of presets.
+graphs: .venv/developing
+	$(BIN)/python tools/bundle.py
 
 # What is generated of docs/: from the files in results/, without measuring anything.
 pages: .venv/developing
@@ -48,6 +53,7 @@ pages: .venv/developing
 clean:
 	rm -rf .venv build dist demo site
 
+# The bare install, without torch.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) --editable .

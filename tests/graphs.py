@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hamiltone.runtime.description import KEY, Description, State
@@ -51,3 +52,45 @@ def floats(name: str, *values: float) -> Any:
 
 def integers(name: str, *values: int) -> Any:
     return onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [len(values)], values)
+
+
+def fixed_mask_graph(mask: np.ndarray, n_fft: int = 512, hop: int = 256) -> bytes:
+    """`enhancers.fixed_mask` as a graph: the same mask ``(F,)``, or ``()``, in every frame."""
+    about, bins = replace(WINDOW, n_fft=n_fft, hop=hop), n_fft // 2 + 1
+    pairs = np.stack([np.broadcast_to(mask, bins), np.zeros(bins)], -1).astype(np.float32)
+    nodes = [onnx.helper.make_node("Mul", ["spectrum", "nothing"], ["zeros"])]
+    nodes += [onnx.helper.make_node("Add", ["zeros", "mask"], ["gain"])]
+    shape = [1, "T", bins, 2]
+    constants = [floats("nothing", 0.0), onnx.numpy_helper.from_array(pairs, "mask")]
+    return content(nodes, [value("spectrum", shape)], [value("gain", shape)], constants, about.to_json())
+
+
+def convolutions_graph(weights: dict[str, np.ndarray], n_fft: int = 512, hop: int = 256) -> bytes:
+    """`enhancers.RandomConvolutions` as a graph, from its two weights and biases: w0, b0, w1, b1."""
+    about, shape = replace(WINDOW, n_fft=n_fft, hop=hop), [1, "T", n_fft // 2 + 1, 2]
+
+    def node(kind: str, inputs: str, output: str, **attributes: Any) -> Any:
+        return onnx.helper.make_node(kind, inputs.split(), output.split(), **attributes)
+
+    nodes = [
+        node("Transpose", "spectrum", "parts", perm=[0, 3, 1, 2]),
+        node("ReduceL2", "parts one", "magnitude"),
+        node("Mul", "magnitude nothing", "zeros"),
+        node("Concat", "zeros magnitude parts", "features", axis=1),
+        node("Conv", "features w0 b0", "first", pads=[2, 2, 2, 2]),
+        node("Tanh", "first", "hidden"),
+        node("Conv", "hidden w1 b1", "second", pads=[2, 2, 2, 2]),
+        node("Tanh", "second", "both"),
+        node("Split", "both", "unscaled phase", axis=1, num_outputs=2),
+        node("Mul", "unscaled half", "halved"),
+        node("Add", "halved half", "mask"),
+        node("Cos", "phase", "cosine"),
+        node("Sin", "phase", "sine"),
+        node("Mul", "mask cosine", "real"),
+        node("Mul", "mask sine", "imaginary"),
+        node("Concat", "real imaginary", "pairs", axis=1),
+        node("Transpose", "pairs", "gain", perm=[0, 2, 3, 1]),
+    ]
+    constants = [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()]
+    constants += [integers("one", 1), floats("nothing", 0.0), floats("half", 0.5)]
+    return content(nodes, [value("spectrum", shape)], [value("gain", shape)], constants, about.to_json())

@@ -1,5 +1,6 @@
-"""The models that users get, on synthetic speech, and on recorded speech where there is some."""
+"""The models that users get, on synthetic speech, on recorded speech where there is some, and as graphs."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -8,9 +9,15 @@ import pytest
 import soundfile
 
 import hamiltone
+from bundle import GRAPHS, presets_text
+from hamiltone import models, weights
 from hamiltone.data.noise import coloured
 from hamiltone.data.synthetic import speech
+from hamiltone.errors import InputError
 from hamiltone.metrics import compute, si_sdr
+from hamiltone.runtime.onnx_graph import OnnxGraph
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "noisy.wav"
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +71,48 @@ def test_a_synthetic_voice_gets_cleaner_and_more_intelligible(model, least_db, l
 
 def test_silence_stays_silent() -> None:
     assert not hamiltone.enhance(np.zeros(16_000, np.float32), 16_000).any()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_bundled_graph_was_made_of_the_bundled_checkpoint(name) -> None:
+    about = OnnxGraph(weights.graphs()[name], threads=1).description
+    model, window = GRAPHS[name]
+    assert about.checkpoint == hashlib.sha256(weights.bundled()[model].read_bytes()).hexdigest(), "run make graphs"
+    assert (about.preset, about.precision, about.licence) == (model, "float32", "Apache-2.0")
+    assert (about.kind == "step") == (model == "live" and not window)
+
+
+def test_no_other_graphs_are_bundled() -> None:
+    assert sorted(weights.graphs()) == sorted(GRAPHS)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graph_and_checkpoint_give_the_same_samples(name) -> None:
+    noisy = soundfile.read(EXAMPLE, 32_000, dtype="float32")[0]
+    with_graph = hamiltone.enhance(noisy, 16_000, model=weights.graphs()[name])
+    expected = hamiltone.enhance(noisy, 16_000, model=models.load(GRAPHS[name][0]))
+    assert np.abs(with_graph - noisy).max() > 0.01
+    np.testing.assert_allclose(with_graph, expected, atol=1e-4)
+
+
+def test_the_list_of_presets_is_up_to_date() -> None:
+    assert weights.PRESETS_FILE.read_text() == presets_text(), "run make graphs"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
+def test_a_bundled_graph_that_was_cut_short_is_one_line(share, tmp_path) -> None:
+    content = weights.graphs()["live"].read_bytes()
+    path = tmp_path / "live.onnx"
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match=r"live\.onnx is ") as error:
+        hamiltone.Stream(16_000, path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_damaged_list_of_presets_is_one_line(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(weights, "PRESETS_FILE", tmp_path / "presets.json")
+    for content in (None, "[{"):
+        if content is not None:
+            (tmp_path / "presets.json").write_text(content)
+        with pytest.raises(InputError, match=r"presets\.json is damaged or missing; install hamiltone again"):
+            weights.preset_rows()

@@ -14,14 +14,12 @@ import torch
 from typer.testing import CliRunner
 
 import hamiltone
-import hamiltone.models
 from corpora import reviews
 from hamiltone.cli import app
 from hamiltone.data.synthetic import speech
-from hamiltone.models import Header, save_checkpoint
 from hamiltone.nn import SharedScore
 from hamiltone.training import speech_recipe
-from streams import SMALL, Counting, untrained
+from streams import Counting
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -163,10 +161,7 @@ def test_the_examples_of_a_page_run(name):
     exec(compile("\n".join(found), f"docs/{name}.md", "exec"), {})
 
 
-def test_the_page_on_live_sound_runs_and_tells_the_true_latencies(monkeypatch, tmp_path):
-    path = tmp_path / "live.safetensors"
-    save_checkpoint(path, untrained(), Header(SMALL))
-    monkeypatch.setattr(hamiltone.models, "bundled", lambda: {"live": path})
+def test_the_page_on_live_sound_runs_and_tells_the_true_latencies():
     page = (DOCS / "live.md").read_text()
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(block, "docs/live.md", "exec"), {})

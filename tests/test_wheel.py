@@ -1,5 +1,6 @@
 """The wheel, built and installed as users do, runs."""
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -62,3 +63,16 @@ def test_the_installed_package_carries_its_models_and_enhances_with_the_default_
     assert _run(environment, "python", "-c", code) == (
         "compact compact-hamilton compact-shared live toy toy-hamilton (1600,)"
     )
+
+
+def test_the_wheel_carries_its_graphs_and_the_list_of_presets(environment):
+    code = "from hamiltone import weights; print(*sorted(weights.graphs()), len(weights.preset_rows()))"
+    assert _run(environment, "python", "-c", code) == "compact live live.window 12"
+
+
+def test_the_bare_install_asks_for_no_torch(environment):
+    code = (
+        "from importlib.metadata import requires; print(*[line for line in requires('hamiltone') if ';' not in line])"
+    )
+    needed = {re.split(r"[<>=]", line)[0] for line in _run(environment, "python", "-c", code).split()}
+    assert needed == {"numpy", "onnxruntime", "rich", "soundfile", "soxr", "typer"}

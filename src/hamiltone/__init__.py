@@ -1,5 +1,8 @@
 """Quaternion self-attention with shared scores: a library of quaternion layers, and a speech enhancer built on it.
 
+`enhance`, `Stream` and the commands `enhance` and `live` run the bundled models in onnxruntime; all else needs PyTorch,
+the extra ``hamiltone[torch]``.
+
 The tour:
 
 - `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
@@ -11,14 +14,15 @@ The tour:
 
 The rooms, from the bottom up; a room imports only from rooms above it in this list (CONTRIBUTING.md has the exact map):
 
-- `errors`, `markdown`, `allocator`, `leftovers`, `atomic`: what the user can fix, tables, memory that is kept, what a
-  killed run left, and files that appear whole or not at all.
+- `errors`, `torch_extra`, `markdown`, `allocator`, `leftovers`, `atomic`: what the user can fix, PyTorch or how to
+  install it, tables, memory that is kept, what a killed run left, and files that appear whole or not at all.
 - `algebra`: quaternion algebra on tensors (Eq. 1-7, 28).
 - `nn`: layers, score rules, blocks, `fold`.
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
-- `models`: the networks of speech, images and text, presets, checkpoints; `weights`: the bundled ones.
+- `weights`: the bundled models; `models`: the networks of speech, images and text, presets, checkpoints.
 - `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
-- `runtime`: live sound and exported models; `inference`: recordings of any length, rate and format through a model.
+- `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
+  and format through a model.
 - `training`: a recipe in, a run folder out.
 - `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
 - `paper`: the paper's tables and figures, its numbers beside ours.
@@ -52,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and with it torch and the audio libraries, only then: the program starts at once."""
+    """Import what is asked for, and with it torch, onnxruntime or the audio libraries, only then."""
     if name in ("algebra", "nn"):
         return import_module(f"hamiltone.{name}")
     if name in __all__:

@@ -5,6 +5,9 @@ real, i, j, k. Every function names that axis by ``dim``; the default ``-2`` is 
 ``(..., 4, C)``. Feature maps ``(B, 4, C, T, F)`` use ``dim=1``. The channel axis always follows the component axis.
 """
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 import torch
 from torch import Tensor
 

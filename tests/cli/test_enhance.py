@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-import torch
 
-import hamiltone.models
 from enhancers import fixed_mask
 from hamiltone import cli
 from hamiltone.audio import io as audio_io
 from hamiltone.errors import InputError
+from hamiltone.runtime.torch_backend import TorchGain
 
 RATE = 16_000
 NOISE = (0.1 * np.random.default_rng(0).standard_normal(RATE)).astype(np.float32)
@@ -37,10 +36,10 @@ Run = Callable[..., Result]
 def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> Run:
     """The real program in `tmp_path`, with a model that halves everything in place of the bundled one."""
 
-    def load(model: str | None, device: str) -> hamiltone.models.Enhancer:
+    def resolve(model: str | None, device: str, threads: int | None) -> TorchGain:
         if model not in (None, "half"):
             raise InputError(f"there is no model {model!r}")
-        return fixed_mask(0.5).to(device)
+        return TorchGain(fixed_mask(0.5).to(device))
 
     def call(*arguments: str, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "argv", ["hamiltone", "enhance", *arguments])
@@ -50,8 +49,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         stdout, stderr = capfdbinary.readouterr()
         return Result(int(end.value.code or 0), stdout, stderr.decode())
 
-    monkeypatch.setattr(hamiltone.models, "load", load)
-    monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)
+    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", resolve)
     monkeypatch.chdir(tmp_path)
     return call
 

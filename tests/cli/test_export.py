@@ -51,7 +51,7 @@ def test_what_is_exported_enhances_as_the_checkpoint_does() -> None:
         (["mine.safetensors", "-o", "absent/x.onnx"], "there is no folder absent"),
         (["mine.safetensors", "-o", "."], ". is a folder; give a file"),
         (["mine.safetensors", "-o", "mine.safetensors"], "is there already; to replace it, give --overwrite"),
-        (["absent"], "there is no model 'absent': give a checkpoint or one of"),
+        (["absent"], "there is no model 'absent': give a file or one of"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_at_once(arguments: list[str], line: str, monkeypatch, capsys) -> None:

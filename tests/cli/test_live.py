@@ -117,7 +117,6 @@ def test_nan_in_a_pipe_is_silence_and_one_line(model):
 def test_what_the_user_can_mend_is_one_line(arguments, message, model, monkeypatch, capsys):
     arguments = arguments if "--model" in arguments else (*arguments, "--model", model)
     monkeypatch.setattr(sys, "argv", ["hamiltone", "live", *arguments])
-    monkeypatch.setattr("torch.set_num_threads", lambda threads: None)
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 2

@@ -14,15 +14,16 @@ import soundfile
 # A model that takes its time, so that a signal finds the program at work.
 PROGRAM = """
 import sys, time
-import hamiltone.models
-from enhancers import fixed_mask
+import hamiltone.inference.settings as settings
 
-def slow(model, device="cpu"):
-    enhancer = fixed_mask(0.5)
-    enhancer.network.register_forward_hook(lambda *_: time.sleep(0.2))
-    return enhancer
+class Slow:
+    sample_rate, n_fft, hop = 16_000, 512, 256
 
-hamiltone.models.load = slow
+    def gain(self, spectrum):
+        time.sleep(0.2)
+        return 0 * spectrum + 0.5
+
+settings.resolve_model = lambda *_: Slow()
 from hamiltone.__main__ import main
 main()
 """

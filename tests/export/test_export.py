@@ -93,6 +93,16 @@ def test_steps_go_on_from_the_states_of_the_model(exported) -> None:
             np.testing.assert_allclose(ours, other.numpy(), atol=1e-4)
 
 
+def test_a_model_that_streams_can_become_a_graph_of_windows(exported, tmp_path: Path) -> None:
+    enhancer, checkpoint, _ = exported("step")
+    export(checkpoint, tmp_path / "window.onnx", window=True)
+    graph = OnnxGraph(tmp_path / "window.onnx", threads=1)
+    assert (graph.streams, graph.description.latency, graph.description.states) == (False, None, ())
+    with torch.no_grad():
+        expected = enhancer.gain(spectrum(20)).numpy()
+    np.testing.assert_allclose(graph.gain(spectrum(20).numpy()), expected, atol=1e-4)
+
+
 def test_a_stream_through_the_file_sounds_as_through_the_model(exported) -> None:
     enhancer, _, target = exported("step")
     waveform = np.random.default_rng(0).standard_normal(4000).astype(np.float32)

@@ -15,9 +15,9 @@ import hamiltone.inference.stream as stream
 import hamiltone.models.enhancer as enhancer
 from hamiltone.audio.features import quaternion_features
 from hamiltone.audio.io import AudioWriter, SoundFileReader
-from hamiltone.audio.stft import STFT
 from hamiltone.cli import app
 from hamiltone.models import Enhancer, build, load, preset
+from hamiltone.runtime.torch_backend import TorchGain
 
 PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
 PACKAGE = Path(stream.__file__).parents[1]
@@ -69,7 +69,7 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
     hook_modules(model, seen)
     model.network.network.register_forward_pre_hook(lambda _, inputs: seen.update(bands=shape_of(inputs)))
     model.network.register_forward_hook(lambda _, inputs, output: seen.update(mask=shape_of(output)))
-    monkeypatch.setattr("hamiltone.models.load", lambda *_: model)
+    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", lambda *_: TorchGain(model))
 
     def keep(name: str, place: int | None = None) -> Callable[..., None]:
         def record(result: Any, *arguments: Any) -> None:
@@ -80,7 +80,8 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
     spy(monkeypatch, SoundFileReader, "read", keep("read"))
     spy(monkeypatch, AudioWriter, "write", keep("write", place=1))
     spy(monkeypatch, stream, "resample", keep("low"))
-    spy(monkeypatch, STFT, "inverse", keep("inverse"))
+    spy(monkeypatch, stream, "stft", keep("stft"))
+    spy(monkeypatch, stream, "istft", keep("inverse"))
     spy(monkeypatch, Enhancer, "gain", keep("reference", place=1))
     spy(monkeypatch, Enhancer, "gain", keep("gain"))
     spy(monkeypatch, stream, "high_band_gain", keep("high_band_gain"))

@@ -2,8 +2,6 @@ import numpy as np
 import torch
 
 from hamiltone.audio.stft import STFT
-from hamiltone.inference import bands
-from hamiltone.runtime.bands import high_band_gain
 from hamiltone.runtime.frames import Frames
 from hamiltone.runtime.times import Times
 
@@ -25,16 +23,6 @@ def test_filtered_frames_add_up_as_in_the_inverse_stft():
     hops = [*np.split(NOISE, 40, axis=1), np.zeros((2, 64), np.float32)]
     result = [frames.synthesise(frames.analyse(hop) * gain[:, number]) for number, hop in enumerate(hops)]
     np.testing.assert_allclose(np.concatenate(result[1:], 1), expected, atol=2e-5)
-
-
-def test_the_band_above_gets_the_gain_that_it_gets_in_a_recording():
-    rng = np.random.default_rng(2)
-    spectrum, gain = (rng.standard_normal((9, 257)) + 1j * rng.standard_normal((9, 257)) for _ in range(2))
-    for seen in (1.0, 0.5):
-        expected = bands.high_band_gain(torch.from_numpy(spectrum[None]), 0.4 * torch.from_numpy(gain[None]), seen=seen)
-        found = [high_band_gain(x, 0.4 * g, seen=seen) for x, g in zip(spectrum, gain, strict=True)]
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert high_band_gain(np.zeros(257, np.complex64), np.full(257, 0.3, np.complex64)) == np.float32(0.3)
 
 
 def test_percentiles_are_right_to_a_hundredth():

@@ -13,3 +13,5 @@
 - `statistics` has means and their intervals.
 - `plots` and `diagrams` draw, with matplotlib.
 """
+
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401

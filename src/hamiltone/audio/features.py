@@ -1,5 +1,8 @@
 """Between complex spectra and quaternions: features in (Eq. 19), mask and phase out (Eq. 68-69)."""
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 import torch
 from torch import Tensor
 

@@ -1,5 +1,8 @@
 """The short-time Fourier transform and its exact inverse, for every length from one sample up."""
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

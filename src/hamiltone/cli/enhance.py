@@ -74,9 +74,9 @@ def enhance(
 
     out = STREAM if out is None and inputs == [STREAM] else out
     _check_streams(inputs, out, as_json)
-    _use_threads(threads)
+    _check_threads(threads)
     keep_freed_memory()
-    enhancer = resolve_model(model, _usable(device))
+    backend = resolve_model(model, _usable(device), threads)
     reports = []
     with _streams_folder(inputs, out) as folder:
         spool, result = folder / "stdin", folder / "stdout.wav"
@@ -86,7 +86,7 @@ def enhance(
         target = result if out == STREAM else out
         with audio_progress_bar() as (console, progress):
             for report in enhance_paths(
-                sources, target, model=enhancer, strength=strength, overwrite=overwrite, progress=progress
+                sources, target, model=backend, strength=strength, overwrite=overwrite, progress=progress
             ):
                 reports.append(_with_stream_names(report, spool, result))
                 console.print(_line(reports[-1]), markup=False, highlight=False, soft_wrap=True)
@@ -116,19 +116,18 @@ def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
         raise InputError("standard input among other inputs needs a folder for the results; give one with -o")
 
 
-def _use_threads(threads: int | None) -> None:
-    import torch
-
+def _check_threads(threads: int | None) -> None:
     if threads is None:
         return
     most = max(64, 4 * (os.cpu_count() or 1))
     if not 1 <= threads <= most:
         raise InputError(f"--threads must lie between 1 and {most}, got {threads}")
-    torch.set_num_threads(threads)
 
 
 def _usable(device: str) -> str:
-    import torch
+    if device == "cpu":
+        return device
+    from hamiltone.torch_extra import torch
 
     try:
         torch.ones(1, device=device).item()  # the device "meta" has no numbers

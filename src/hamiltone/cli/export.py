@@ -20,6 +20,9 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: MODEL.onnx or MODEL.int8.onnx.")
     ] = None,
+    window: Annotated[
+        bool, typer.Option("--window", help="Take whole recordings, even if the model could stream: faster for files.")
+    ] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Round the weights of products to eight bits.")] = False,
     noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files to judge --int8 on.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
@@ -49,8 +52,10 @@ def export(
         if noisy is not None or clean is not None:
             raise InputError("--noisy and --clean judge --int8; leave them out, or give it")
         with spinner("tracing and checking the graph"):
-            done, cost = write(model, out, licence=licence, overwrite=overwrite), None
+            done, cost = write(model, out, window=window, licence=licence, overwrite=overwrite), None
     else:
+        if window:
+            raise InputError("--window and --int8 exclude each other; give one")
         with progress_bar("files") as progress:
             done, cost = export_int8(
                 model,

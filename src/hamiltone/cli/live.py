@@ -63,6 +63,8 @@ def live(
 
     Example: hamiltone live - --rate 48000 --channels 2 < in.pcm > out.pcm
     """
+    from hamiltone.runtime import Stream
+    from hamiltone.runtime.backend import resolve_step
     from hamiltone.runtime.device import list_devices
 
     if devices:
@@ -70,21 +72,23 @@ def live(
         return
     if source not in (None, PIPE):
         raise InputError(f"live takes - for pipes or no argument for devices, got {source!r}; files are for enhance")
-    _use_threads(threads)
-    options: dict[str, Any] = {"model": model, "channels": channels, "strength": strength, "separate": separate}
+    _check_threads(threads)
+
+    def open_stream(rate: int) -> "Stream":
+        return Stream(rate, resolve_step(model, threads), channels, strength, separate=separate)
+
     with _plain_warnings():
         if source == PIPE:
-            report = _live_pipe(rate or _PIPE_RATE, encoding, options)
+            report = _live_pipe(rate or _PIPE_RATE, encoding, open_stream)
         else:
-            report = _live_device(rate, block, microphone, speaker, options)
+            report = _live_device(rate, block, microphone, speaker, open_stream)
     if as_json:
         typer.echo(json.dumps(report, indent=2), err=True)
     elif stats:
         typer.echo(_line(report), err=True)
 
 
-def _live_pipe(rate: int, encoding: str, options: dict[str, Any]) -> dict[str, Any]:
-    from hamiltone.runtime import Stream
+def _live_pipe(rate: int, encoding: str, open_stream: Callable[[int], "Stream"]) -> dict[str, Any]:
     from hamiltone.runtime.interrupt import Interrupt
     from hamiltone.runtime.pipe import FORMATS, pass_through
 
@@ -93,7 +97,7 @@ def _live_pipe(rate: int, encoding: str, options: dict[str, Any]) -> dict[str, A
     if sys.stdout.isatty():
         raise InputError("will not write audio to a terminal; send it to a file or a program")
     with Interrupt().handled() as interrupt:
-        stream = Stream(rate, **options)
+        stream = open_stream(rate)
         source = cast(io.BufferedReader, sys.stdin.buffer)
         passed = pass_through(stream, source, sys.stdout.buffer, encoding, interrupt)
     _forget_output()
@@ -104,13 +108,16 @@ def _live_pipe(rate: int, encoding: str, options: dict[str, Any]) -> dict[str, A
 
 
 def _live_device(
-    rate: int | None, block: int | None, microphone: str | None, speaker: str | None, options: dict[str, Any]
+    rate: int | None,
+    block: int | None,
+    microphone: str | None,
+    speaker: str | None,
+    open_stream: Callable[[int], "Stream"],
 ) -> dict[str, Any]:
-    from hamiltone.runtime import Stream
     from hamiltone.runtime.device import Session, default_rate, open_device, run_device
     from hamiltone.runtime.interrupt import Interrupt
 
-    stream = Stream(rate or default_rate(microphone), **options)
+    stream = open_stream(rate or default_rate(microphone))
     block = block or round(0.016 * stream.sample_rate)
     session = Session(stream)
     with Interrupt().handled() as interrupt, _keys() as key, _meter() as show:
@@ -150,12 +157,9 @@ def _line(report: dict[str, Any]) -> str:
     return line
 
 
-def _use_threads(threads: int) -> None:
-    import torch
-
+def _check_threads(threads: int) -> None:
     if threads < 1:
         raise InputError(f"--threads must be at least 1, got {threads}")
-    torch.set_num_threads(threads)
 
 
 def _forget_output() -> None:

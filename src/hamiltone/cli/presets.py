@@ -16,9 +16,9 @@ def presets(as_json: Annotated[bool, typer.Option("--json", help="Print the list
     from rich.console import Console
     from rich.table import Table
 
-    from hamiltone.models.catalogue import catalogue
+    from hamiltone.weights import preset_rows
 
-    rows = catalogue()
+    rows = preset_rows()
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import soxr  # type: ignore[import-untyped]
 
+from hamiltone.audio.resampling import resample
 from hamiltone.data.frames import overlap_add, split_frames
 from hamiltone.data.rooms import LEAD, early_part
 from hamiltone.data.signals import (
@@ -62,8 +62,8 @@ def retune(rng: np.random.Generator, draw: Callable[[int], Signal], length: int)
         returns: ``(length,)``
     """
     speed = float(np.exp(rng.uniform(-0.14, 0.14)))
-    played = soxr.resample(draw(int(np.ceil(length * speed)) + 1), speed, 1.0, "MQ")[:length]
-    return np.pad(played, (0, length - len(played))).astype(np.float32, copy=False)
+    played = resample(draw(int(np.ceil(length * speed)) + 1), speed, 1.0, length, quality="MQ")
+    return played.astype(np.float32, copy=False)
 
 
 def reverberate(signal: Signal, response: Signal) -> tuple[Signal, Signal]:

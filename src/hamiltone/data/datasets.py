@@ -6,6 +6,9 @@
 [torch.Size([2, 8000]), torch.Size([2, 8000])]
 """
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 import hashlib
 from abc import ABC, abstractmethod
 from pathlib import Path

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import soxr  # type: ignore[import-untyped]
 
 from hamiltone.audio.formats import FORMATS, PCM_BITS, AudioInfo
 from hamiltone.audio.io import open_reader, probe
+from hamiltone.audio.resampling import resample
 from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level
 from hamiltone.errors import InputError
 
@@ -87,7 +87,7 @@ def decode(path: Path, *, sample_rate: int = SAMPLE_RATE, first_channel: bool = 
     signal: Signal = np.concatenate(blocks)
     if not np.isfinite(signal).all():
         raise InputError(f"{path}: holds samples that are no numbers")
-    return signal if rate == sample_rate else soxr.resample(signal, rate, sample_rate)
+    return resample(signal, rate, sample_rate, quality="HQ")
 
 
 def summarise(faults: Sequence[str], count: int, what: str) -> str:

@@ -1,5 +1,8 @@
 """Sentences as numbers: samples by key for training, and ready batches of similar length for validation."""
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,5 +1,8 @@
 """Augmented training images, determined by their seed and a key ``(epoch, index)``, and plain ones for validation."""
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,8 @@
 """Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, to_json, write_report
 from hamiltone.evaluation.run import (

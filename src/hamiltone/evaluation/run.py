@@ -103,7 +103,7 @@ def _by_stem(folder: Path) -> dict[str, Path]:
 def _model(name: str | None):  # type: ignore[no-untyped-def]
     from hamiltone.inference.settings import resolve_model
 
-    return resolve_model(name)
+    return resolve_model(name, threads=1)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@
 - `write` goes from a checkpoint to a file, `int8` to a quantised one, and judges it.
 """
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.export.int8 import Cost, export_int8
 from hamiltone.export.write import Exported, export
 

@@ -17,11 +17,12 @@ from hamiltone.atomic import write_bytes
 from hamiltone.errors import InputError
 from hamiltone.export.check import check_graph
 from hamiltone.export.graph import StepGraph, WindowGraph, first_states
-from hamiltone.models import DEFAULT, bundled, folded, load_checkpoint
+from hamiltone.models import bundled, folded, load_checkpoint
 from hamiltone.models.checkpoint import Header
 from hamiltone.models.configs import to_json
 from hamiltone.models.enhancer import Enhancer
 from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, State
+from hamiltone.weights import find_model
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -42,17 +43,23 @@ class Exported:
 
 
 def export(
-    model: str | Path | None = None, out: str | Path | None = None, *, licence: str = "", overwrite: bool = False
+    model: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    window: bool = False,
+    licence: str = "",
+    overwrite: bool = False,
 ) -> Exported:
     """Write a speech checkpoint, a bundled one by name or any other by file, as an ONNX file.
 
-    A model that streams becomes a step graph, any other one a graph of whole windows. Before the file appears, whole or
-    not at all, the graph is compared with the model (see `check_graph`). Without `out` it is named after the model, in
-    the present folder. Weights that come with hamiltone are under Apache-2.0; say the `licence` of others.
+    A model that streams becomes a step graph unless `window` is set, any other one a graph of whole windows. Before the
+    file appears, whole or not at all, the graph is compared with the model (see `check_graph`). Without `out` it is
+    named after the model, in the present folder. Weights that come with hamiltone are under Apache-2.0; say the
+    `licence` of others.
     """
     source = find_checkpoint(model)
     target = check_target(Path(f"{source.stem}.onnx") if out is None else Path(out), overwrite)
-    content, description, difference = make_graph(source, licence)
+    content, description, difference = make_graph(source, licence, window=window)
     write_bytes(target, content)
     return Exported(str(target), description, len(content), difference)
 
@@ -60,11 +67,7 @@ def export(
 def find_checkpoint(model: str | Path | None) -> Path:
     """The file of a bundled model or of any other."""
     check_packages()
-    name = DEFAULT if model is None else str(model)
-    path = bundled().get(name, Path(name))
-    if not path.is_file():
-        raise InputError(f"there is no model {name!r}: give a checkpoint or one of {', '.join(bundled())}")
-    return path
+    return find_model(model)
 
 
 def check_packages() -> None:
@@ -84,20 +87,20 @@ def check_target(target: Path, overwrite: bool) -> Path:
     return target
 
 
-def make_graph(source: Path, licence: str = "") -> tuple[bytes, Description, float]:
+def make_graph(source: Path, licence: str = "", *, window: bool = False) -> tuple[bytes, Description, float]:
     """The content of the ONNX file for a checkpoint, its description, and how far it is from the model."""
     model, header = load_checkpoint(source)
     real = folded(model)
-    description = describe(model, header, source, licence)
+    description = describe(model, header, source, licence, window=window)
     graph = _trace(real, description)
     graph.metadata_props[KEY] = description.to_json()
     content = _serialised(graph)
     return content, description, check_graph(content, model, real)
 
 
-def describe(model: Enhancer, header: Header, source: Path, licence: str) -> Description:
+def describe(model: Enhancer, header: Header, source: Path, licence: str, *, window: bool = False) -> Description:
     """What the file will say about itself."""
-    stft, streams = model.stft, model.streams
+    stft, streams = model.stft, model.streams and not window
     ours = source in bundled().values()
     with torch.no_grad():
         states = {name: tuple(state.shape) for name, state in first_states(model).items()} if streams else {}

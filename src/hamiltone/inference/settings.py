@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Union
 
 from hamiltone.errors import InputError
-from hamiltone.models.enhancer import Enhancer
+from hamiltone.runtime.backend import Backend, resolve_model
 
-Model = Enhancer | str | Path | None
-"""An enhancer, the name or file of one, or None for the bundled one."""
+if TYPE_CHECKING:
+    from hamiltone.models import Enhancer
+
+__all__ = ["WINDOW_SECONDS", "Model", "Settings", "resolve_model"]
+
+Model = Union["Enhancer", Backend, str, Path, None]
+"""An enhancer, a back end, the name or file of one, or None for the bundled one."""
 
 WINDOW_SECONDS = 4.0
 
@@ -16,7 +22,7 @@ WINDOW_SECONDS = 4.0
 class Settings:
     """The model, the share of its result in the output (0 to 1) and the longest stretch it sees at once."""
 
-    model: Enhancer
+    model: Backend
     strength: float
     window_seconds: float
 
@@ -25,21 +31,3 @@ class Settings:
             raise InputError(f"expected a strength from 0 to 1, got {self.strength}")
         if not 1 <= self.window_seconds < float("inf"):
             raise InputError(f"expected windows of at least one second, got {self.window_seconds}")
-
-
-def resolve_model(model: Model, device: str = "cpu") -> Enhancer:
-    """Load the enhancer behind a name or file, a checkpoint or ONNX, to `device`; one that is handed in stays put.
-
-    Either way it is put in evaluation mode.
-    """
-    if isinstance(model, Enhancer):
-        return model.eval()
-    from hamiltone.inference.graph import SUFFIX, load_graph
-    from hamiltone.models import load
-
-    if model is not None and Path(model).suffix.lower() == SUFFIX:
-        if device != "cpu":
-            raise InputError(f"{model} runs on the cpu alone, not on {device}")
-        return load_graph(model).eval()
-
-    return load(model, device).eval()

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from hamiltone.audio.resampling import resample
+from hamiltone.audio.spectra import istft, stft
 from hamiltone.errors import InputError
-from hamiltone.inference.bands import high_band_gain, over_samples, resample
 from hamiltone.inference.settings import Settings
 from hamiltone.inference.survey import Survey
 from hamiltone.inference.windows import Read, affordable_seconds, cut, join, plan_windows
-from hamiltone.models.enhancer import Enhancer
+from hamiltone.runtime.backend import Backend
+from hamiltone.runtime.bands import high_band_gain, over_samples
 
 Samples = NDArray[Any]
 
@@ -28,7 +29,7 @@ def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: 
         survey.frames,
         sample_rate=sample_rate,
         model_rate=model.sample_rate,
-        hop=model.stft.hop,
+        hop=model.hop,
         seconds=affordable_seconds(settings.window_seconds, channels=channels, sample_rate=sample_rate),
     )
 
@@ -37,18 +38,17 @@ def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: 
         for group in survey.groups:
             part = window[:, group.channels]
             enhanced[:, group.channels] = enhance_window(part, sample_rate, model, level=group.level)
-        return (1 - strength) * window + strength * enhanced
-
-    for block in join(map(mix, cut(read, windows)), windows):
-        if not np.isfinite(block).all():
+        if not np.isfinite(enhanced).all():
             raise InputError(
                 f"{name}: the model's result holds NaN or infinite samples; the model is damaged or diverged"
             )
-        yield block
+        return (1 - strength) * window + strength * enhanced
+
+    yield from join(map(mix, cut(read, windows)), windows)
 
 
-@torch.inference_mode()
-def enhance_window(window: Samples, sample_rate: int, model: Enhancer, *, level: float) -> Samples:
+@np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
+def enhance_window(window: Samples, sample_rate: int, model: Backend, *, level: float) -> Samples:
     """Enhance all channels of a window by the gain that the model finds for their mean.
 
     The window is split into what the model's rate can carry (low: resampled there and back) and the rest (high), which
@@ -61,16 +61,15 @@ def enhance_window(window: Samples, sample_rate: int, model: Enhancer, *, level:
         returns: ``(L, C)``
     """
     low = resample(window, sample_rate, model.sample_rate)
-    waveform = torch.from_numpy(np.ascontiguousarray(low.T)).to(model.stft.window.device)  # (C, M)
-    spectrum = model.stft(waveform)  # (C, T, F)
-    reference = spectrum.mean(0, keepdim=True) / level
+    spectrum = stft(low.T, model.n_fft, model.hop)  # (C, T, F)
+    reference = spectrum.mean(0, keepdims=True) / level
     gain = model.gain(reference)  # (1, T, F)
-    filtered = np.ascontiguousarray(model.stft.inverse(spectrum * gain, len(low)).cpu().numpy().T)  # (M, C)
+    filtered = np.ascontiguousarray(istft(spectrum * gain, model.n_fft, model.hop, len(low)).T)  # (M, C)
     if sample_rate == model.sample_rate:
         return filtered
 
     length, ratio = len(window), sample_rate / model.sample_rate
     high = window - resample(low, model.sample_rate, sample_rate, length)
-    frame_gain = high_band_gain(reference, gain, seen=min(ratio, 1.0))
-    high *= over_samples(frame_gain, hop=model.stft.hop * ratio, length=length)
+    frame_gain = high_band_gain(reference[0], gain[0], seen=min(ratio, 1.0))
+    high *= over_samples(frame_gain, hop=model.hop * ratio, length=length)
     return resample(filtered, model.sample_rate, sample_rate, length) + high

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import soxr  # type: ignore[import-untyped]
 
+from hamiltone.audio.resampling import BlockResampler
 from hamiltone.errors import InputError
-from hamiltone.inference.bands import QUALITY
 from hamiltone.inference.windows import Read
 
 _BLOCK_SAMPLES = 2**19  # over all channels
@@ -46,7 +45,7 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         raise InputError(f"{name}: expected a sample rate from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz, got {sample_rate}")
     if channels > _MOST_CHANNELS:
         raise InputError(f"{name}: expected at most {_MOST_CHANNELS} channels, got {channels}")
-    resampler = soxr.ResampleStream(sample_rate, model_rate, channels, dtype="float32", quality=QUALITY)
+    resampler = BlockResampler(sample_rate, model_rate, channels)
     energy, mean_energy, frames, samples = np.zeros(channels), 0.0, 0, 0
     last, size = False, min(65_536, _BLOCK_SAMPLES // channels)
     while not last:
@@ -57,8 +56,7 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
             raise InputError(f"{name}: has samples of {peak:.0e}, more than can be computed with; scale it down first")
         frames += len(block)
         last = len(block) < size
-        if sample_rate != model_rate:
-            block = resampler.resample_chunk(block, last=last)
+        block = resampler.push(block, last=last)
         samples += len(block)
         energy += np.square(block, dtype=np.float64).sum(axis=0)
         mean_energy += np.square(block.mean(axis=1), dtype=np.float64).sum()

@@ -1,12 +1,11 @@
 """Enhancement of a waveform in memory."""
 
+import sys
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from hamiltone.audio.formats import to_pcm
 from hamiltone.errors import InputError
@@ -14,7 +13,11 @@ from hamiltone.inference.settings import WINDOW_SECONDS, Model, Settings, resolv
 from hamiltone.inference.stream import enhance_stream
 from hamiltone.inference.survey import survey_recording
 
-Waveform = TypeVar("Waveform", NDArray[Any], Tensor)
+if TYPE_CHECKING:
+    from torch import Tensor
+    from typing_extensions import TypeIs
+
+Waveform = TypeVar("Waveform", NDArray[Any], "Tensor")
 _MOST_CHANNELS = 1024  # more than that is a waveform lying on its side
 
 
@@ -30,7 +33,7 @@ def enhance(
 
     Any sample rate will do, and any number of channels: two that belong together share one gain, others are enhanced
     each by itself. `strength` blends the input (0) with the enhanced signal (1). Loading a model takes a moment; for
-    many waveforms, load it once with `hamiltone.models.load` and hand it in. The arithmetic is in float32.
+    many waveforms, load it once with `hamiltone.inference.resolve_model` and hand it in. The arithmetic is in float32.
 
     Shape:
         waveform: array or tensor ``(L,)`` or ``(channels, L)``, L >= 1; floating point of any level, or PCM in int16 or
@@ -50,7 +53,7 @@ def enhance(
         model_rate=settings.model.sample_rate,
     )
     if strength == 0:
-        return waveform.clone() if isinstance(waveform, Tensor) else waveform.copy()
+        return waveform.clone() if _is_tensor(waveform) else waveform.copy()
     blocks = enhance_stream(_ArrayReader(frames).read, survey, settings, rate, name="the waveform")
     return _from_frames(np.concatenate(list(blocks)), waveform)
 
@@ -66,13 +69,13 @@ class _ArrayReader:
         return block
 
 
-def _to_frames(waveform: NDArray[Any] | Tensor) -> NDArray[np.float32]:
+def _to_frames(waveform: "NDArray[Any] | Tensor") -> NDArray[np.float32]:
     """Waveform ``(L,)`` or ``(channels, L)`` to floating-point frames ``(L, C)`` of full scale one."""
     shape = tuple(waveform.shape)
     if len(shape) not in (1, 2) or (len(shape) == 2 and not 1 <= shape[0] <= _MOST_CHANNELS):
         raise InputError(f"expected a waveform of shape (L,) or (channels, L), got {shape}")
     bits = _pcm_bits(waveform)
-    if isinstance(waveform, Tensor):
+    if _is_tensor(waveform):
         waveform = waveform.detach().cpu()
         waveform = (waveform.float() if waveform.is_floating_point() else waveform).numpy()
     if not bits and waveform.dtype.kind != "f":
@@ -88,10 +91,18 @@ def _from_frames(frames: NDArray[np.float32], like: Waveform) -> Waveform:
     bits = _pcm_bits(like)
     if bits:
         samples = to_pcm(samples, bits) >> (32 - bits)
-    if isinstance(like, Tensor):
+    if _is_tensor(like):
+        import torch
+
         return torch.from_numpy(samples).to(like.device, like.dtype)
     return samples.astype(like.dtype)
 
 
-def _pcm_bits(waveform: NDArray[Any] | Tensor) -> int | None:
+def _is_tensor(waveform: object) -> "TypeIs[Tensor]":
+    """Whether it comes from torch, which then is loaded already."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(waveform, torch.Tensor)
+
+
+def _pcm_bits(waveform: "NDArray[Any] | Tensor") -> int | None:
     return {"int16": 16, "int32": 32}.get(str(waveform.dtype).removeprefix("torch."))

@@ -6,6 +6,9 @@ constants to the device. `EnhancementLoss` is the weighted sum of the terms in `
 terms too.
 """
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.losses.compressed import compressed_spectrum_loss
 from hamiltone.losses.pesq import PESQLoss, pesq_loss, pesq_mos
 from hamiltone.losses.sisdr import sisdr_loss

@@ -1,11 +1,11 @@
 """DNSMOS: ratings predicted by Microsoft's networks without a reference (P.835 and P.808)."""
 
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from hamiltone.metrics.inputs import as_waveform, check_audible, check_rate, require
@@ -40,7 +40,8 @@ def dnsmos_ratings(estimate: ArrayLike, sample_rate: int) -> DNSMOS:
     check_rate("DNSMOS", sample_rate)
     waveform = as_waveform("estimate", estimate)
     check_audible(waveform)
-    rate = _rater(torch.get_num_threads())
+    torch = sys.modules.get("torch")  # as many threads as it was told to use, if it is there
+    rate = _rater(torch.get_num_threads() if torch else 0)
     ratings = rate(np.clip(waveform, -1.0, 1.0).astype(np.float32), sample_rate, is_personalized_MOS=False)
     return DNSMOS(*(float(ratings[f"{name}_mos"]) for name in DNSMOS._fields))
 

@@ -3,6 +3,9 @@
 Sequences are ``(B, N, 4, C)``, signals ``(B, 4, C, N)``, maps ``(B, 4, C, T, F)``; components run real, i, j, k.
 """
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.nn.activation import QGLU, QPReLU, SplitActivation
 from hamiltone.nn.attention import HamiltonAttention, KVCache, QAttention, SharedScoreAttention
 from hamiltone.nn.blocks import QConformerBlock, QConvModule, QFeedForward, QTransformerBlock

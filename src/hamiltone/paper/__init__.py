@@ -9,3 +9,5 @@
 
 `reference` has the numbers that the paper prints and the margins that we hold claims to; `pair` what is looked at.
 """
+
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401

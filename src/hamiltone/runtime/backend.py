@@ -1,4 +1,4 @@
-"""What finds the gain of the next frame."""
+"""From spectrum to gain: what a model is to everything around it, be it a graph in onnxruntime or a module in torch."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -7,21 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.errors import InputError
+from hamiltone.weights import DEFAULT, find_model, graphs
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from hamiltone.models import Enhancer
+    from hamiltone.runtime.onnx_graph import OnnxGraph
 
 Spectrum = NDArray[np.complex64]
+GRAPH_SUFFIX = ".onnx"
 
 
-@runtime_checkable
-class StepBackend(Protocol):
-    """A streaming model with a memory of the frames it has seen.
-
-    Frames are those of `hamiltone.audio.stft.STFT`: `n_fft` samples at `sample_rate`, every `hop` samples.
-    """
+class Transform(Protocol):
+    """The frames that a model takes: those of `hamiltone.audio.spectra`."""
 
     @property
     def sample_rate(self) -> int:
@@ -35,6 +32,19 @@ class StepBackend(Protocol):
     def hop(self) -> int:
         """The samples from frame to frame."""
 
+
+@runtime_checkable
+class Backend(Transform, Protocol):
+    """A model that sees a recording, or a window of it, as a whole."""
+
+    def gain(self, spectrum: Spectrum) -> Spectrum:
+        """The complex gain ``(1, T, F)`` of all frames ``(1, T, F)`` of a recording of unit level."""
+
+
+@runtime_checkable
+class StepBackend(Transform, Protocol):
+    """A streaming model with a memory of the frames it has seen."""
+
     def step(self, spectrum: Spectrum) -> Spectrum:
         """The complex gain ``(F,)`` of the next frame, whose spectrum is ``(F,)``."""
 
@@ -45,53 +55,56 @@ class StepBackend(Protocol):
         """Another with the same weights and a memory of its own."""
 
 
-class TorchStep:
-    """An `Enhancer` that never looks ahead, frame by frame."""
+def resolve_model(
+    model: "str | Path | Enhancer | Backend | None" = None, device: str = "cpu", threads: int | None = None
+) -> Backend:
+    """The back end behind a name, a file or a model; one that is handed in is taken as it is.
 
-    def __init__(self, model: "Enhancer", name: str = "this model") -> None:
-        if not model.streams:
-            raise InputError(f"{name} looks ahead: it enhances recordings, not streams; choose live")
-        self._model = model.eval()
-        self._state: tuple[Tensor, ...] = ()
+    A bundled model runs as a graph if there is one and `device` is the cpu, and an ONNX file always; anything else
+    needs torch. `threads` is how many of the cpu's to use, by default one per core.
+    """
+    if isinstance(model, Backend):
+        return model
+    if graph := _find_graph(model, device, window=True):
+        return _open_graph(graph, threads)
+    from hamiltone.runtime.torch_backend import TorchGain, load_torch
 
-    @property
-    def sample_rate(self) -> int:
-        return self._model.sample_rate
-
-    @property
-    def n_fft(self) -> int:
-        return self._model.stft.n_fft
-
-    @property
-    def hop(self) -> int:
-        return self._model.stft.hop
-
-    def step(self, spectrum: Spectrum) -> Spectrum:
-        import torch
-
-        with torch.inference_mode():
-            frame = torch.from_numpy(spectrum)[None, None].to(self._model.stft.window.device)  # (1, 1, F)
-            gain, self._state = self._model.step(frame, self._state)
-            return gain[0, 0].cpu().numpy()
-
-    def reset(self) -> None:
-        self._state = ()
-
-    def fresh(self) -> "TorchStep":
-        return TorchStep(self._model)
+    return TorchGain(load_torch(model, device, threads))
 
 
-def resolve_backend(model: "str | Path | Enhancer | StepBackend") -> StepBackend:
-    """The back end behind a name, a file or a model; one that is handed in is taken as it is."""
+def resolve_step(model: "str | Path | Enhancer | StepBackend", threads: int | None = None) -> StepBackend:
+    """The same for a stream; a frame is too small to share, so that a graph gets one thread by default."""
     if isinstance(model, StepBackend):
         return model
-    if isinstance(model, str | Path) and Path(model).suffix == ".onnx":
-        from hamiltone.runtime.onnx_graph import OnnxGraph
+    name = f"the model {str(model)!r}" if isinstance(model, str | Path) else "this model"
+    if graph := _find_graph(model, "cpu"):
         from hamiltone.runtime.onnx_step import OnnxStep
 
-        return OnnxStep(OnnxGraph(model, threads=1), model)  # a frame is too small to share
-    from hamiltone.models import Enhancer, load
+        return OnnxStep(_open_graph(graph, threads or 1), name)
+    from hamiltone.runtime.torch_backend import TorchStep, load_torch
 
-    if isinstance(model, Enhancer):
-        return TorchStep(model)
-    return TorchStep(load(model), f"the model {str(model)!r}")
+    return TorchStep(load_torch(model, "cpu", threads), name)
+
+
+def _find_graph(model: object, device: str, *, window: bool = False) -> Path | None:
+    """The ONNX file to run, preferably one of whole windows; None is for torch.
+
+    A name or a checkpoint that leads nowhere is an `InputError`.
+    """
+    if model is not None and not isinstance(model, str | Path):
+        return None
+    path = Path(DEFAULT if model is None else model)
+    if path.suffix.lower() == GRAPH_SUFFIX:
+        if device != "cpu":
+            raise InputError(f"{model} runs on the cpu alone, not on {device}")
+        return path
+    find_model(path)
+    if device != "cpu":
+        return None
+    return (graphs().get(f"{path}.window") if window else None) or graphs().get(str(path))
+
+
+def _open_graph(path: Path, threads: int | None) -> "OnnxGraph":
+    from hamiltone.runtime.onnx_graph import OnnxGraph
+
+    return OnnxGraph(path, threads=threads)

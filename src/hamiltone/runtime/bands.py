@@ -1,25 +1,42 @@
-"""What happens above the model's band, frame by frame; see `hamiltone.inference.bands` for whole recordings."""
+"""What happens above the model's band."""
 
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Spectrum = NDArray[np.complex64]
+from hamiltone.runtime.backend import Spectrum
+
+Gains = NDArray[np.float64]
 _FLOOR = 5e-9  # of a frame's mean energy: what an empty bin counts
 
 
-def high_band_gain(spectrum: Spectrum, gain: Spectrum, *, seen: float = 1.0) -> float:
-    """The gain for the band that the model does not see, from the top octave that it does see; at most one.
+def high_band_gain(spectrum: Spectrum, gain: Spectrum, *, seen: float = 1.0) -> Gains:
+    """One gain per frame for the band that the model does not see.
 
-    `seen` is the share of the model's bins that the stream fills.
+    It is the amplitude by which the model's gain changes the energy in the top octave that it does see, and at most
+    one. `seen` is the share of the model's bins that the sound fills: all of them, with the octave at 4-8 kHz, from
+    16 kHz up. Where the octave is empty, its bins count alike.
 
     Shape:
-        spectrum, gain: ``(F,)``
+        spectrum, gain: complex ``(..., F)``
+        returns: ``(...)``
     """
-    top = seen * (len(spectrum) - 1)
+    top = seen * (spectrum.shape[-1] - 1)
     octave = slice(ceil(top / 2), floor(top) + 1)
-    energy = np.square(np.abs(spectrum.astype(np.complex128)))
-    share = energy[octave] + _FLOOR * energy.mean() + 1e-30
-    kept = share * np.square(np.abs(gain[octave]))
-    return min(float(np.sqrt(kept.sum() / share.sum())), 1.0)
+    energy = _squares(spectrum)
+    share = energy[..., octave] + _FLOOR * energy.mean(-1, keepdims=True) + 1e-30
+    kept = share * _squares(gain[..., octave])
+    return np.minimum(np.sqrt(kept.sum(-1) / share.sum(-1)), 1.0)
+
+
+def over_samples(frame_gain: Gains, *, hop: float, length: int) -> NDArray[np.float32]:
+    """Interpolate a gain per frame ``(T,)``, frames `hop` samples apart, to one per sample ``(length, 1)``."""
+    gain = np.interp(np.arange(length), np.arange(len(frame_gain)) * hop, frame_gain)
+    return gain.astype(np.float32)[:, None]
+
+
+def _squares(values: NDArray[Any]) -> Gains:
+    """Squared magnitudes, in float64: any level may come."""
+    return np.square(values.real, dtype=np.float64) + np.square(values.imag, dtype=np.float64)

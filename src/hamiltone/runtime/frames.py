@@ -3,12 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hamiltone.audio.spectra import hann
+
 Samples = NDArray[np.float32]
 Spectrum = NDArray[np.complex64]
 
 
 class Frames:
-    """The frames of `hamiltone.audio.stft.STFT`, with a hop of half a frame, as a signal grows.
+    """The frames of `hamiltone.audio.spectra.stft`, with a hop of half a frame, as a signal grows.
 
     A frame spans two hops; the first one begins in the silence before the signal. A hop is whole again as soon as the
     frame that begins with it is filtered, so what comes back is one hop behind what went in.
@@ -20,7 +22,7 @@ class Frames:
 
     def __init__(self, n_fft: int, channels: int) -> None:
         hop = n_fft // 2
-        window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
+        window = hann(n_fft)
         self.hop = hop
         self._analysis = window.astype(np.float32)
         energy = np.square(window[:hop]) + np.square(window[hop:])

@@ -38,6 +38,21 @@ class OnnxGraph:
             raise InputError(f"{name} cannot be used: {error}") from None
 
     @property
+    def sample_rate(self) -> int:
+        """The only rate at which the model understands speech."""
+        return self.description.sample_rate
+
+    @property
+    def n_fft(self) -> int:
+        """The length of a frame."""
+        return self.description.n_fft
+
+    @property
+    def hop(self) -> int:
+        """The samples from frame to frame."""
+        return self.description.hop
+
+    @property
     def streams(self) -> bool:
         """Whether the graph goes from frame to frame."""
         return self.description.kind == "step"
@@ -75,7 +90,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError:
-        raise InputError('running an ONNX file needs onnxruntime: pip install "hamiltone[export]"') from None
+        raise InputError("running an ONNX file needs onnxruntime: pip install onnxruntime") from None
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"there is no file {name}")
     options = onnxruntime.SessionOptions()

@@ -19,10 +19,9 @@ class OnnxStep:
 
     def __init__(self, graph: OnnxGraph, name: str | Path = "this graph") -> None:
         if not graph.streams:
-            raise InputError(f"{name} looks ahead: it enhances recordings, not streams; export a model that streams")
+            raise InputError(f"{name} looks ahead: it enhances recordings, not streams; choose live")
         self._graph, self._states = graph, graph.first_states()
-        about = graph.description
-        self.sample_rate, self.n_fft, self.hop = about.sample_rate, about.n_fft, about.hop
+        self.sample_rate, self.n_fft, self.hop = graph.sample_rate, graph.n_fft, graph.hop
 
     def step(self, spectrum: NDArray[np.complex64]) -> NDArray[np.complex64]:
         """The gain of the next frame."""

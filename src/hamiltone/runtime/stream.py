@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hamiltone.audio.formats import to_pcm
 from hamiltone.errors import InputError
-from hamiltone.runtime.backend import StepBackend, resolve_backend
+from hamiltone.runtime.backend import StepBackend, resolve_step
 from hamiltone.runtime.bands import high_band_gain
 from hamiltone.runtime.fifo import Fifo
 from hamiltone.runtime.frames import Frames
@@ -39,7 +39,7 @@ class Stream:
 
     Args:
         sample_rate: In whole Hz, from 8 to 192 kHz.
-        model: A bundled model by name, a checkpoint by file, a model, or a back end; it must be made for streams.
+        model: A bundled model by name, a checkpoint or a graph by file, a model, or a back end; made for streams.
         channels: All get the gain that the model finds for their mean, which keeps the stereo image.
         strength: Blends the input (0) with the enhanced signal (1); setting it later fades over.
         separate: Enhance every channel by itself, as if it were the only one.
@@ -66,7 +66,7 @@ class Stream:
             raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate}")
         if channels < 1:
             raise InputError(f"expected one channel or more, got {channels}")
-        backend = resolve_backend(model)
+        backend = resolve_step(model)
         if backend.n_fft != 2 * backend.hop:
             raise InputError(f"expected a model with a hop of half a frame, got {backend.n_fft} and {backend.hop}")
         self.sample_rate, self.channels = int(sample_rate), channels
@@ -178,7 +178,7 @@ class Stream:
             gain = backend.step(reference)
             if not np.isfinite(gain).all():
                 raise InputError("the model's gain is NaN or infinite; the model is damaged or diverged")
-            high.append(high_band_gain(reference, gain, seen=seen))
+            high.append(float(high_band_gain(reference, gain, seen=seen)))
             spectrum[channels] *= gain
         filtered = self._frames.synthesise(spectrum)
         self._high.append(high)

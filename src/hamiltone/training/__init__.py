@@ -14,6 +14,9 @@ and `text` are; the last two are kinds of `classifier`. Around the loop stand
 from collections.abc import Iterable
 from pathlib import Path
 
+from hamiltone.torch_extra import MissingTorchError  # noqa: F401
+
+# isort: split
 from hamiltone.data.files import Progress
 from hamiltone.training.config import Recipe
 from hamiltone.training.device import make_fabric, tune_cpu

@@ -1,0 +1,16 @@
+"""PyTorch is an extra. What needs it imports this module first: where it is missing, one line says how to get it."""
+
+from hamiltone.errors import InputError
+
+
+class MissingTorchError(InputError, ImportError):
+    """PyTorch, or safetensors, which comes with the same extra, is not installed."""
+
+
+try:
+    import safetensors as safetensors
+    import torch as torch
+except ModuleNotFoundError as error:
+    if error.name not in ("safetensors", "torch"):
+        raise
+    raise MissingTorchError("this part of hamiltone needs PyTorch: pip install 'hamiltone[torch]'") from None

@@ -1,0 +1,130 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from enhancers import Backends
+from hamiltone.errors import InputError
+from hamiltone.inference import enhance, enhance_file, enhance_paths
+from sounds import noise
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype"),
+    [
+        ("a.wav", "PCM_U8"),
+        ("a.wav", "PCM_16"),
+        ("a.wav", "PCM_24"),
+        ("a.wav", "PCM_32"),
+        ("a.wav", "FLOAT"),
+        ("a.wav", "DOUBLE"),
+        ("a.wav", "ULAW"),
+        ("a.flac", "PCM_24"),
+    ],
+)
+def test_strength_zero_is_bit_exact(backends: Backends, tmp_path: Path, name: str, subtype: str) -> None:
+    source, target = tmp_path / name, tmp_path / f"out_{name}"
+    extremes = np.array([[-1.0, 1.0], [1.0, -1.0]], np.float32)
+    soundfile.write(source, np.concatenate([noise(70_000, 2), extremes]), 44_100, subtype=subtype)
+    enhance_file(source, target, model=backends.random_convolutions(), strength=0)
+    dtype = "float64" if subtype in {"FLOAT", "DOUBLE"} else "int32"
+    np.testing.assert_array_equal(soundfile.read(target, dtype=dtype)[0], soundfile.read(source, dtype=dtype)[0])
+    assert soundfile.info(target).subtype == subtype
+
+
+@pytest.mark.parametrize(
+    ("name", "subtype"), [("a.wav", "PCM_16"), ("a.wav", "PCM_24"), ("a.flac", "PCM_16"), ("a.wav", "FLOAT")]
+)
+def test_file_gives_what_the_waveform_gives(backends: Backends, tmp_path: Path, name: str, subtype: str) -> None:
+    source, target = tmp_path / name, tmp_path / f"out_{name}"
+    soundfile.write(source, noise(5 * 44_100, 2), 44_100, subtype=subtype)
+    enhance_file(source, target, model=backends.random_convolutions(), window_seconds=2)
+    waveform = soundfile.read(source, dtype="float32")[0].T
+    expected = enhance(waveform, 44_100, model=backends.random_convolutions(), window_seconds=2)
+    half_step = {"PCM_16": 2**-16, "PCM_24": 2**-24, "FLOAT": 0}[subtype]
+    np.testing.assert_allclose(soundfile.read(target)[0].T, expected, atol=half_step + 1e-7)
+    found, wanted = soundfile.info(target), soundfile.info(source)
+    for field in ("samplerate", "channels", "frames", "format", "subtype"):
+        assert getattr(found, field) == getattr(wanted, field)
+
+
+@pytest.mark.parametrize("name", ["a.ogg", "a.mp3"])
+def test_lossy_formats_keep_format_rate_and_length(backends: Backends, tmp_path: Path, name: str) -> None:
+    source, target = tmp_path / name, tmp_path / f"out_{name}"
+    tones = 0.2 * np.sin(2 * np.pi * np.array([440, 3000]) * np.arange(44_100)[:, None] / 44_100)
+    soundfile.write(source, tones, 44_100)
+    enhance_file(source, target, model=backends.fixed_mask(0.5))
+    found, wanted = soundfile.info(target), soundfile.info(source)
+    for field in ("samplerate", "channels", "frames", "format", "subtype"):
+        assert getattr(found, field) == getattr(wanted, field)
+    ratio = soundfile.read(target)[0].std() / soundfile.read(source)[0].std()
+    assert ratio == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["b.wav", "b.mp3", "b.ogg"])
+def test_a_result_that_is_not_finite_leaves_no_file(backends: Backends, tmp_path: Path, name: str) -> None:
+    soundfile.write(tmp_path / "a.wav", noise(16_000), 16_000, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"a\.wav: the model's result holds NaN or infinite samples"):
+        enhance_file(tmp_path / "a.wav", tmp_path / name, model=backends.fixed_mask(float("nan")))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_level_is_kept_and_loud_peaks_are_clipped_not_wrapped(backends: Backends, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.wav", tmp_path / "b.wav"
+    soundfile.write(source, np.array([0.9, -0.9] * 8000), 16_000)
+    enhance_file(source, target, model=backends.fixed_mask(2.0))
+    np.testing.assert_array_equal(soundfile.read(target, dtype="int16")[0], [32767, -32768] * 8000)
+
+
+def test_progress_runs_over_the_seconds_of_all_files(backends: Backends, tmp_path: Path) -> None:
+    for name, seconds in [("a.wav", 3), ("b.wav", 1)]:
+        soundfile.write(tmp_path / name, noise(seconds * 16_000), 16_000)
+    (tmp_path / "broken.wav").write_text("no audio")
+    calls: list[tuple[float, float]] = []
+    reports = list(
+        enhance_paths(
+            [tmp_path],
+            tmp_path / "out",
+            model=backends.fixed_mask(1.0),
+            window_seconds=1,
+            progress=lambda done, total: calls.append((done, total)),
+        )
+    )
+    assert [report.error is None for report in reports] == [True, True, False]
+    assert [total for _, total in calls] == [4.0] * len(calls)
+    done = [done for done, _ in calls]
+    assert (done[0], done[-1]) == (0, 4)
+    assert done == sorted(done)
+    assert any(0 < seconds < 3 for seconds in done)
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, soundfile, torch
+from enhancers import Backends
+from hamiltone.inference import enhance_file
+
+model = Backends(sys.argv[2]).fixed_mask(0.5)
+
+def peak_after(minutes):
+    minute = (0.1 * np.random.default_rng(0).standard_normal(60 * 16_000)).astype(np.float32)
+    with soundfile.SoundFile(f"{sys.argv[1]}/a.wav", "w", 16_000, 1) as file:
+        for _ in range(minutes):
+            file.write(minute)
+    enhance_file(f"{sys.argv[1]}/a.wav", f"{sys.argv[1]}/b.wav", model=model, overwrite=True)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+torch.set_num_threads(1)
+one = peak_after(1)
+print(peak_after(10) - one)
+"""
+
+
+def test_memory_does_not_grow_with_the_file(backends: Backends, tmp_path: Path) -> None:
+    """Ten minutes take less than 60 MB more than one; as float32 samples they are 38 MB, and several copies of them."""
+    command = [sys.executable, "-c", MEMORY, str(tmp_path), backends.kind]
+    child = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True)
+    assert float(child.stdout) < 60

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from enhancers import Backends
+from hamiltone.inference import enhance
+from hamiltone.inference.survey import survey_recording
+from sounds import noise
+
+
+def test_image_of_a_stereo_pair_is_kept(backends: Backends) -> None:
+    voice = noise(2 * 48_000)
+    output = enhance(np.stack([0.8 * voice, 0.3 * voice]), 48_000, model=backends.random_convolutions())
+    np.testing.assert_allclose(output[0] * 0.3, output[1] * 0.8, atol=1e-6)
+    mono = enhance(voice, 48_000, model=backends.random_convolutions())
+    np.testing.assert_allclose(output[0], 0.8 * mono, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["opposite", "one silent", "unrelated"])
+def test_channels_that_do_not_belong_together_are_enhanced_alone(backends: Backends, kind: str) -> None:
+    left = noise(16_000)
+    right = {"opposite": -left, "one silent": 0 * left, "unrelated": noise(16_000, seed=1)}[kind]
+    output = enhance(np.stack([left, right]), 16_000, model=backends.random_convolutions())
+    for channel, signal in zip(output, (left, right), strict=True):
+        np.testing.assert_allclose(channel, enhance(signal, 16_000, model=backends.random_convolutions()), atol=1e-6)
+
+
+def test_pair_is_decided_once_per_recording() -> None:
+    def groups(right: np.ndarray) -> list[tuple[int, ...]]:
+        frames = np.stack([left, right], axis=1)
+        survey = survey_recording(
+            lambda count: frames[:count], name="", sample_rate=16_000, channels=2, model_rate=16_000
+        )
+        return [group.channels for group in survey.groups]
+
+    left, other = noise(16_000), noise(16_000, seed=1)
+    assert groups(left + other) == [(0, 1)]  # a voice under noise as loud that differs between the channels
+    assert groups(other) == [(0,), (1,)]
+
+
+def test_eight_channels_are_enhanced_each_by_itself(backends: Backends) -> None:
+    signal = noise(8, 4000) * np.arange(1, 9, dtype=np.float32)[:, None]
+    output = enhance(signal, 16_000, model=backends.random_convolutions())
+    for channel in range(8):
+        np.testing.assert_allclose(
+            output[channel], enhance(signal[channel], 16_000, model=backends.random_convolutions()), atol=1e-5
+        )
