@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import soxr  # type: ignore[import-untyped]
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -47,8 +46,7 @@ def high_band_gain(spectrum: Tensor, gain: Tensor, *, seen: float = 1.0) -> Tens
     return (kept.sum(-1) / energy.sum(-1)).sqrt().clamp(max=1)
 
 
-def over_samples(frame_gain: Tensor, *, hop: float, length: int) -> Samples:
+def over_samples(frame_gain: Samples, *, hop: float, length: int) -> Samples:
     """Interpolate a gain per frame ``(T,)``, frames `hop` samples apart, to one per sample ``(length, 1)``."""
-    values = frame_gain.to("cpu", torch.float32).numpy()
-    gain = np.interp(np.arange(length), np.arange(len(values)) * hop, values)
+    gain = np.interp(np.arange(length), np.arange(len(frame_gain)) * hop, frame_gain)
     return gain.astype(np.float32)[:, None]
