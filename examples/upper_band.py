@@ -74,7 +74,7 @@ def white(length: int, rate: int) -> Signal:
 
 
 def bursts(speech: Signal, rate: int) -> tuple[Signal, NDArray[np.int64]]:
-    """Noise from 4 to 12 kHz at a third of the hundred loudest moments of the speech, with `BURST_DB` above 8 kHz, and where."""
+    """Noise from 4 to 12 kHz, `BURST_DB` of it above 8 kHz, at a third of the hundred loudest moments, and where."""
     length = rate // 10
     spectrum = np.fft.rfft(np.random.default_rng(1).standard_normal(len(speech)))
     frequency = np.fft.rfftfreq(len(speech), 1 / rate)

@@ -16,7 +16,7 @@ import torch
 import hamiltone.models
 from enhancers import fixed_mask
 from hamiltone import cli
-from hamiltone.audio import io as audio_io
+from hamiltone.audio import media_reader, partial
 from hamiltone.errors import InputError
 
 RATE = 16_000
@@ -410,7 +410,7 @@ def test_a_damaged_recording_is_never_overwritten(run: Run, pyav: bool, monkeypa
         raise ModuleNotFoundError(name)
 
     if not pyav:
-        monkeypatch.setattr(audio_io, "import_module", no_module)
+        monkeypatch.setattr(media_reader, "import_module", no_module)
     cut = write("cut.wav")
     cut.write_bytes(cut.read_bytes()[:-2])
     for path in (damaged_flac("noisy.flac"), cut):
@@ -478,7 +478,7 @@ def test_full_disk_keeps_the_earlier_output(run: Run, monkeypatch: pytest.Monkey
 
     write("noisy.wav")
     Path("noisy.enhanced.wav").write_text("earlier")
-    monkeypatch.setattr(audio_io._Sink, "check", full)
+    monkeypatch.setattr(partial.Sink, "check", full)
     result = run("noisy.wav", "--overwrite")
     assert (result.code, result.stderr) == (
         2,

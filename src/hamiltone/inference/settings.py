@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hamiltone.errors import InputError
+from hamiltone.inference.keep import Passages, check_passages
 from hamiltone.models.enhancer import Enhancer
 
 Model = Enhancer | str | Path | None
@@ -14,17 +15,19 @@ WINDOW_SECONDS = 4.0
 
 @dataclass(frozen=True)
 class Settings:
-    """The model, the share of its result in the output (0 to 1) and the longest stretch it sees at once."""
+    """The model, the share of its result in the output (0 to 1), the longest stretch it sees at once, what to keep."""
 
     model: Enhancer
     strength: float
     window_seconds: float
+    keep: Passages = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.strength <= 1:
             raise InputError(f"expected a strength from 0 to 1, got {self.strength}")
         if not 1 <= self.window_seconds < float("inf"):
             raise InputError(f"expected windows of at least one second, got {self.window_seconds}")
+        check_passages(self.keep)
 
 
 def resolve_model(model: Model, device: str = "cpu") -> Enhancer:

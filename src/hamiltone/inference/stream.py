@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.inference.bands import high_band_gain, over_samples, resample
+from hamiltone.inference.keep import outside
 from hamiltone.inference.settings import Settings
 from hamiltone.inference.survey import Survey
 from hamiltone.inference.windows import Read, affordable_seconds, cut, join, plan_windows
@@ -45,7 +46,8 @@ def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: 
             enhanced[:, group.channels] = enhance_window(
                 part, sample_rate, model, level=group.level, upper=upper, first_frame=number * stride
             )
-        return (1 - strength) * window + strength * enhanced
+        share = strength * outside(settings.keep, number * windows.stride, len(window), sample_rate)
+        return (1 - share) * window + share * enhanced
 
     for block in join(map(mix, count(), cut(read, windows)), windows):
         if not np.isfinite(block).all():
