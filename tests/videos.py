@@ -74,7 +74,7 @@ def packets(path: Path, kind: str = "video", number: int = 0) -> list[tuple[floa
     with av.open(str(path)) as container:
         stream = getattr(container.streams, kind)[number]
         return [
-            (float((packet.pts if packet.pts is not None else packet.dts) * packet.time_base), bytes(packet))
+            (float((packet.pts if packet.pts is not None else packet.dts or 0) * packet.time_base), bytes(packet))
             for packet in container.demux(stream)
             if packet.size
         ]

@@ -39,20 +39,15 @@ def copy(source: Path, target: Path, scale: float = 1.0) -> tuple[AudioInfo, str
 def streams(path: Path) -> list[tuple[str, str]]:
     with av.open(str(path)) as container:
         return [
-            (stream.type, stream.codec_context.codec.canonical_name) for stream in container.streams if stream.codec
+            (stream.type, stream.codec_context.codec.canonical_name)
+            for stream in container.streams
+            if stream.codec_context
         ]
 
 
-def chapters(path: Path) -> list[tuple[float, float, str]]:
+def chapters(path: Path) -> list[tuple[float, str]]:
     with av.open(str(path)) as container:
-        return [
-            (
-                float(part["start"] * part["time_base"]),
-                float(part["end"] * part["time_base"]),
-                part["metadata"]["title"],
-            )
-            for part in container.chapters()
-        ]
+        return [(float(part["start"] * part["time_base"]), part["metadata"]["title"]) for part in container.chapters()]
 
 
 @pytest.mark.parametrize("start", [0.0, 0.4])
@@ -124,7 +119,7 @@ def test_sound_goes_out_of_a_video_and_its_cover_stays_with_it(tmp_path: Path) -
     copy(tmp_path / "a.mp4", tmp_path / "b.m4a")
     assert streams(tmp_path / "b.m4a") == [("audio", "aac")]
     covered = tmp_path / "c.m4a"
-    with av.open(str(tmp_path / "b.m4a")) as source, av.open(str(covered), "w", format="ipod") as container:
+    with av.open(str(tmp_path / "b.m4a")) as source, av.open(str(covered), "w", format="mp4") as container:
         sound = container.add_stream_from_template(source.streams.audio[0])
         cover = container.add_stream("png", rate=1, width=16, height=16)
         cover.pix_fmt, cover.disposition = "rgb24", av.stream.Disposition.attached_pic
@@ -136,6 +131,7 @@ def test_sound_goes_out_of_a_video_and_its_cover_stays_with_it(tmp_path: Path) -
                 packet.stream = sound
                 container.mux(packet)
     copy(covered, tmp_path / "d.m4a")
+    assert (tmp_path / "d.m4a").read_bytes()[4:12] == b"ftypM4A "
     with av.open(str(tmp_path / "d.m4a")) as container:
         assert container.metadata["artist"] == "somebody"
         assert container.streams.video[0].disposition & av.stream.Disposition.attached_pic
@@ -170,7 +166,7 @@ def test_lossless_sound_stays_exact(tmp_path: Path, suffix: str, subtype: str) -
 
 def test_a_healthy_stream_without_a_header_is_not_damaged(tmp_path: Path) -> None:
     """Its length is guessed from the bit rate of its start, which here is far from the mean."""
-    sound = np.tile(clicks(), (4, 1))
+    sound = np.zeros((4 * len(clicks()), 2))
     sound[len(clicks()) :] += 0.2 * np.random.default_rng(0).standard_normal((3 * len(clicks()), 2))
     soundfile.write(tmp_path / "a.wav", sound, RATE)
     copy(tmp_path / "a.wav", tmp_path / "a.aac")
@@ -200,6 +196,6 @@ def test_a_failure_leaves_an_earlier_file_and_nothing_else(tmp_path: Path) -> No
 
 def test_what_a_format_cannot_hold_is_one_line(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros((100, 9), np.float32), RATE)
-    with pytest.raises(InputError, match=r"b\.m4a: cannot write: ipod holds at most 8 channels, not 9$"):
+    with pytest.raises(InputError, match=r"b\.m4a: cannot write: mp4 holds at most 8 channels, not 9$"):
         copy(tmp_path / "a.wav", tmp_path / "b.m4a")
     assert {path.name for path in tmp_path.iterdir()} == {"a.wav"}

@@ -36,8 +36,8 @@ MEDIA_FORMATS: dict[str, tuple[str, str]] = {
     ".eac3": ("eac3", "eac3"),
     ".flv": ("flv", "aac"),
     ".m2ts": ("mpegts", "aac"),
-    ".m4a": ("ipod", "aac"),
-    ".m4b": ("ipod", "aac"),
+    ".m4a": ("mp4", "aac"),
+    ".m4b": ("mp4", "aac"),
     ".m4v": ("mp4", "aac"),
     ".mka": ("matroska", "aac"),
     ".mkv": ("matroska", "aac"),
@@ -65,7 +65,6 @@ _TAKEN = {
     "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
     "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_u8", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
     "flv": {"aac", "libmp3lame"},
-    "ipod": {"aac", "alac", "ac3"},
     "matroska": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus", "mp2", "tta", "wavpack"}
     | {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"},
     "mov": {"aac", "ac3", "alac", "libmp3lame", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be"}

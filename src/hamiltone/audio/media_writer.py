@@ -20,7 +20,8 @@ _BITS_PER_SECOND = {
     "wmav2": 64_000,
 }  # each channel
 _SAMPLE_TYPES = {"flt": (np.float32, 0), "dbl": (np.float64, 0), "s16": (np.int16, 16), "s32": (np.int32, 32)}
-_MOV_FORMATS = {"3gp", "ipod", "mov", "mp4"}
+_MOV_FORMATS = {"3gp", "mov", "mp4"}
+_BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # by which players tell sound from films
 _BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
@@ -42,6 +43,7 @@ class MediaWriter:
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
         self._av = import_module("av")
         self.clipped, self.note = 0, ""
+        self._suffix = target.suffix.lower()
         self._source, self._frames = source, 0
         # AVI has no word for the samples that the encoder puts first, so they take the place of as many of ours.
         self._skipped, self._delay = (
@@ -53,7 +55,7 @@ class MediaWriter:
         try:
             with self._partial.errors_in_one_line():
                 if source.track and encoding.format not in _BARE_FORMATS:
-                    self._copy = _Copy(self._av, source, covers_only=target.suffix.lower() in _SOUND_SUFFIXES)
+                    self._copy = _Copy(self._av, source, covers_only=self._suffix in _SOUND_SUFFIXES)
                 self._open(encoding)
         except BaseException:
             self._end()
@@ -61,7 +63,11 @@ class MediaWriter:
 
     def _open(self, encoding: Encoding) -> None:
         """Write the header; where the format refuses it, without streams of data."""
-        options = {"movie_timescale": str(self._source.sample_rate)} if encoding.format in _MOV_FORMATS else {}
+        options = {}
+        if encoding.format in _MOV_FORMATS:
+            options["movie_timescale"] = str(self._source.sample_rate)
+        if self._suffix in _BRANDS:
+            options["brand"] = _BRANDS[self._suffix]
         self._container = self._av.open(self._partial.sink, "w", format=encoding.format, container_options=options)
         if self._copy is None:
             self._stream = self._add_sound(encoding)

@@ -172,12 +172,12 @@ class _Extras:
                 raise InputError(f"{path}: is there already; let it be replaced with --overwrite")
         return preview, picture
 
-    def write(self, job: Job, preview: Path | None, picture: Path | None, frames: int) -> None:
+    def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> None:
         """Write them, from the files as they are."""
         if preview is not None and self.preview is not None:
             write_preview(job.source, job.target, preview, self.preview)
         if picture is not None:
-            draw_picture(job.source, job.target, picture, frames=frames)
+            draw_picture(job.source, job.target, picture, seconds=seconds)
 
 
 def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[float], None]) -> FileReport:
@@ -195,9 +195,10 @@ def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[floa
             writer.write(block if scale == 1 else block * block.dtype.type(scale))
             written += len(block)
             progress(written / info.sample_rate)
-    extras.write(job, preview, picture, survey.frames)
+    seconds = survey.frames / info.sample_rate
+    extras.write(job, preview, picture, seconds)
 
-    seconds, elapsed = survey.frames / info.sample_rate, time.perf_counter() - started
+    elapsed = time.perf_counter() - started
     notes = [recording.damage, _softer(scale), _clipped(writer.clipped), writer.note]
     return FileReport(
         input=str(job.source),

@@ -2,8 +2,9 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ def require_matplotlib() -> None:
         raise InputError('a picture needs matplotlib: pip install "hamiltone[plots]"') from None
 
 
-def draw_picture(source: Path, result: Path, path: Path, *, frames: int) -> None:
-    """Draw the spectrograms of a recording of `frames` frames and of its result, one above the other, as PNG.
+def draw_picture(source: Path, result: Path, path: Path, *, seconds: float) -> None:
+    """Draw the spectrograms of a recording of this length and of its result, one above the other, as PNG.
 
     Both have one scale of colours, from the loudest of the recording down to 80 dB below.
     """
@@ -39,39 +40,46 @@ def draw_picture(source: Path, result: Path, path: Path, *, frames: int) -> None
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-    with open_reader(source) as reader, open_reader(result) as other:
-        rate, seconds = reader.info.sample_rate, frames / reader.info.sample_rate
-        pictures = {
-            source.name: spectrogram(reader, frames),
-            result.name: spectrogram(other, round(seconds * other.info.sample_rate)),
-        }
-        tops = {source.name: rate / 2000, result.name: other.info.sample_rate / 2000}
-    loudest = max(float(np.quantile(pictures[source.name], 0.9995)), 1e-20)
-
-    figure = Figure(figsize=(12, 7.2), dpi=150, layout="constrained")
+    before, after = (_Side.read(path, seconds) for path in (source, result))
+    loudest = max(float(np.quantile(before.power, 0.9995)), 1e-20)
+    figure = Figure(figsize=(12, 7.2), dpi=120, layout="constrained")
     axes = figure.subplots(2, 1, sharex=True, sharey=True)
-    for axis, word, (name, power) in zip(axes, ("before", "after"), pictures.items(), strict=True):
+    for axis, word, side in zip(axes, ("before", "after"), (before, after), strict=True):
         image = axis.imshow(
-            10 * np.log10(np.maximum(power / loudest, 1e-12)),
-            extent=(0, seconds, 0, tops[name]),
+            10 * np.log10(np.maximum(side.power / loudest, 1e-12)),
+            extent=(0, seconds, 0, side.top_khz),
             origin="lower",
             aspect="auto",
             cmap="magma",
             vmin=-_RANGE_DB,
             vmax=0,
-            interpolation="nearest" if power.shape[1] >= _COLUMNS else "bilinear",
         )
-        _label(axis, word, name)
-    axes[0].set_ylim(0, rate / 2000)
+        _label(axis, word, side.name)
+    axes[0].set_ylim(0, before.top_khz)
     axes[1].set_xlabel("time" if seconds >= 60 else "time in s")
     if seconds >= 60:
         axes[1].xaxis.set_major_formatter(FuncFormatter(_clock(seconds)))
     bar = figure.colorbar(image, ax=axes, pad=0.012, aspect=40)
-    bar.set_label("dB below the loudest")
+    bar.set_label("level in dB; 0 is the loudest before")
     bar.outline.set_visible(False)  # type: ignore[operator]
     content = io.BytesIO()
     figure.savefig(content, format="png")
     _write(path, content.getvalue())
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The spectrogram of a file, its name and half its sample rate in kHz."""
+
+    name: str
+    power: Spectrogram
+    top_khz: float
+
+    @classmethod
+    def read(cls, path: Path, seconds: float) -> Self:
+        with open_reader(path) as reader:
+            rate = reader.info.sample_rate
+            return cls(path.name, spectrogram(reader, round(seconds * rate)), rate / 2000)
 
 
 def spectrogram(reader: Reader, frames: int) -> Spectrogram:
