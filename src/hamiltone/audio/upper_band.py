@@ -17,8 +17,10 @@ Values = NDArray[np.float64]
 _MEMORY_SECONDS = 2.5  # speech pauses more often; a hiss that grows is heard for that long
 _MEAN_FRAMES = 4  # over which powers are averaged before their minimum is taken
 _OVER_FLOOR = 2.5  # times the minimum: what noise exceeds in one frame of a thousand
+_LEAST_SHARE = 0.02  # of the energy: less than that over the floor is chance
 _BAND_HZ = 1000.0
 _MOST_BANDS = 24
+_LEAKING_BINS = 3  # into which a Hann window lets what lies just below the band
 
 
 class UpperBand:
@@ -40,6 +42,7 @@ class UpperBand:
         bottom, top = model_rate / 2, sample_rate / 2
         count = min(max(round((top - bottom) / _BAND_HZ), 1), _MOST_BANDS)
         edges = np.linspace(bottom, top, count + 1)[:-1] * self.size / sample_rate
+        edges[0] += _LEAKING_BINS
         self._edges = np.minimum(np.ceil(edges).astype(int), self.size // 2)  # in bins
         self.memory = ceil(_MEMORY_SECONDS * model_rate / hop)
         self.reset()
@@ -88,7 +91,8 @@ class UpperBand:
 
         now, power = gains[-len(gain) :], powers[-len(gain) :]
         over = np.maximum(power - _OVER_FLOOR * floors, 0).sum(1)
-        share = np.sqrt(over / np.maximum(power.sum(1), np.finfo(float).tiny))
+        share = over / np.maximum(power.sum(1), np.finfo(float).tiny)
+        share = np.sqrt(np.maximum(share - _LEAST_SHARE, 0) / (1 - _LEAST_SHARE))
         return least + (np.maximum(now, least) - least) * share
 
     def _floors(self, powers: Values) -> Values:
