@@ -3,14 +3,17 @@ import os
 import resource
 from fractions import Fraction
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 import soundfile
 
-from hamiltone.audio import io
-from hamiltone.audio.formats import AudioInfo, Encoding, to_pcm, wav_or_rf64
-from hamiltone.audio.io import AudioWriter, MediaReader, open_reader, output_encoding, probe
+from hamiltone.audio import media_reader, partial
+from hamiltone.audio.formats import AudioInfo, Dtype, Encoding, to_pcm, wav_or_rf64
+from hamiltone.audio.io import open_reader, output_encoding, probe
+from hamiltone.audio.media_reader import MediaReader
+from hamiltone.audio.sound_file import SoundFileWriter
 from hamiltone.errors import InputError
 
 av = pytest.importorskip("av")
@@ -19,7 +22,7 @@ RATE = 48_000
 NOISE = np.random.default_rng(0).uniform(-0.9, 0.9, (RATE, 2)).astype(np.float32)
 
 
-def read_all(path: Path, dtype: io.Dtype = "float32") -> tuple[np.ndarray, float]:
+def read_all(path: Path, dtype: Dtype = "float32") -> tuple[np.ndarray, float]:
     """All samples, read in uneven blocks, and the seconds missing."""
     blocks = []
     with open_reader(path, dtype) as reader:
@@ -30,7 +33,7 @@ def read_all(path: Path, dtype: io.Dtype = "float32") -> tuple[np.ndarray, float
 
 def write(path: Path, *blocks: np.ndarray, subtype: str = "PCM_16", format: str = "WAV", frames: int = 0) -> None:
     channels = blocks[0].shape[1]
-    with AudioWriter(path, Encoding(format, subtype), sample_rate=RATE, channels=channels, frames=frames) as writer:
+    with SoundFileWriter(path, Encoding(format, subtype), sample_rate=RATE, channels=channels, frames=frames) as writer:
         for block in blocks:
             writer.write(block)
 
@@ -121,8 +124,8 @@ def test_output_keeps_the_encoding_where_the_suffix_allows(
 
 def test_unknown_output_suffix_is_refused() -> None:
     info = AudioInfo(Path("a.m4a"), RATE, 1, 1, Encoding("mov,mp4", "aac"))
-    with pytest.raises(InputError, match=r"b\.m4a: cannot write this format; expected one of \.wav"):
-        output_encoding(info, Path("b.m4a"))
+    with pytest.raises(InputError, match=r"b\.xyz: cannot write this format; expected one of .*\.wav"):
+        output_encoding(info, Path("b.xyz"))
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.m4a", "aac"), ("a.webm", "libopus"), ("a.mp4", "aac")])
@@ -145,7 +148,7 @@ def test_media_is_decoded_through_pyav(tmp_path: Path, name: str, codec: str) ->
 
 def test_opus_needs_no_pyav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_media(tmp_path / "a.opus", "libopus", NOISE, "flt")
-    monkeypatch.setattr(io, "import_module", no_module)
+    monkeypatch.setattr(media_reader, "import_module", no_module)
     assert probe(tmp_path / "a.opus").encoding == Encoding("OGG", "OPUS")
 
 
@@ -167,7 +170,7 @@ def no_module(name: str) -> None:
 
 def test_without_pyav_the_error_names_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_media(tmp_path / "a.m4a", "aac", NOISE)
-    monkeypatch.setattr(io, "import_module", no_module)
+    monkeypatch.setattr(media_reader, "import_module", no_module)
     with pytest.raises(InputError, match=r'a\.m4a: this format needs PyAV: pip install "hamiltone\[media\]"'):
         open_reader(tmp_path / "a.m4a")
 
@@ -176,7 +179,7 @@ def test_without_pyav_the_error_names_the_install_command(tmp_path: Path, monkey
 @pytest.mark.parametrize("name", ["text.wav", "text.flac", "text.m4a", "text.raw", "text"])
 def test_text_is_not_audio(tmp_path: Path, name: str, pyav: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not pyav:
-        monkeypatch.setattr(io, "import_module", no_module)
+        monkeypatch.setattr(media_reader, "import_module", no_module)
     (tmp_path / name).write_text("This is not a recording.\n" * 50)
     with pytest.raises(InputError, match=r"text[^:]*: (is not a readable audio file|this format needs PyAV)") as error:
         open_reader(tmp_path / name)
@@ -222,7 +225,7 @@ def test_placeholder_size_of_a_streamed_wav_is_no_promise(tmp_path: Path) -> Non
 def test_target_appears_only_when_complete(tmp_path: Path) -> None:
     target = tmp_path / "new" / "a.wav"
     encoding = Encoding("WAV", "PCM_16")
-    with AudioWriter(target, encoding, sample_rate=RATE, channels=2, frames=len(NOISE)) as writer:
+    with SoundFileWriter(target, encoding, sample_rate=RATE, channels=2, frames=len(NOISE)) as writer:
         writer.write(NOISE)
         assert not target.exists()
         assert len(list(target.parent.iterdir())) == 1
@@ -250,7 +253,7 @@ def test_failure_leaves_an_earlier_target_and_nothing_else(tmp_path: Path) -> No
     target.write_bytes(b"earlier")
     with (
         pytest.raises(RuntimeError, match="midway"),
-        AudioWriter(target, Encoding("WAV", "PCM_16"), sample_rate=RATE, channels=2, frames=1) as writer,
+        SoundFileWriter(target, Encoding("WAV", "PCM_16"), sample_rate=RATE, channels=2, frames=1) as writer,
     ):
         writer.write(NOISE)
         raise RuntimeError("midway")
@@ -260,7 +263,7 @@ def test_failure_leaves_an_earlier_target_and_nothing_else(tmp_path: Path) -> No
 class FullDisk:
     """A raw file on a disk without space."""
 
-    def __init__(self, raw: io.BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO) -> None:
         self.seek, self.tell = raw.seek, raw.tell
 
     def write(self, data: memoryview) -> int:
@@ -271,8 +274,8 @@ class FullDisk:
 def test_full_disk_is_one_line_and_leaves_no_trace(
     tmp_path: Path, format: str, subtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sink = io._Sink
-    monkeypatch.setattr(io, "_Sink", lambda raw: sink(FullDisk(raw)))
+    sink = partial.Sink
+    monkeypatch.setattr(partial, "Sink", lambda raw, head: sink(FullDisk(raw), head))
     with pytest.raises(InputError, match=r"a: cannot write: No space left on device$"):
         write(tmp_path / "a", NOISE, format=format, subtype=subtype)
     assert not list(tmp_path.iterdir())

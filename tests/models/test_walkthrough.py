@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import hamiltone.inference.stream as stream
 import hamiltone.models.enhancer as enhancer
 from hamiltone.audio.features import quaternion_features
-from hamiltone.audio.io import AudioWriter, SoundFileReader
+from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.cli import app
 from hamiltone.models import Enhancer, build, load, preset
 from hamiltone.runtime.torch_backend import TorchGain
@@ -78,7 +78,7 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
         return record
 
     spy(monkeypatch, SoundFileReader, "read", keep("read"))
-    spy(monkeypatch, AudioWriter, "write", keep("write", place=1))
+    spy(monkeypatch, SoundFileWriter, "write", keep("write", place=1))
     spy(monkeypatch, stream, "resample", keep("low"))
     spy(monkeypatch, stream, "stft", keep("stft"))
     spy(monkeypatch, stream, "istft", keep("inverse"))

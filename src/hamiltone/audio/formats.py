@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Suffixes that are written, each with its format and, where the format's default is not meant, its subtype.
+Block = NDArray[Any]
+"""Samples ``(L, C)``."""
+Dtype = Literal["float32", "float64", "int32"]
+
+# Suffixes that soundfile writes, each with its format and, where the format's default is not meant, its subtype.
 FORMATS: dict[str, tuple[str, str | None]] = {
     ".wav": ("WAV", None),
     ".flac": ("FLAC", None),
@@ -22,10 +26,54 @@ FORMATS: dict[str, tuple[str, str | None]] = {
     ".w64": ("W64", None),
     ".rf64": ("RF64", None),
 }
+# Suffixes that PyAV writes, each with FFmpeg's names of the format and of the codec where the source's does not fit.
+MEDIA_FORMATS: dict[str, tuple[str, str]] = {
+    ".3gp": ("3gp", "aac"),
+    ".aac": ("adts", "aac"),
+    ".ac3": ("ac3", "ac3"),
+    ".asf": ("asf", "wmav2"),
+    ".avi": ("avi", "libmp3lame"),
+    ".eac3": ("eac3", "eac3"),
+    ".flv": ("flv", "aac"),
+    ".m2ts": ("mpegts", "aac"),
+    ".m4a": ("mp4", "aac"),
+    ".m4b": ("mp4", "aac"),
+    ".m4v": ("mp4", "aac"),
+    ".mka": ("matroska", "aac"),
+    ".mkv": ("matroska", "aac"),
+    ".mov": ("mov", "aac"),
+    ".mp2": ("mp2", "mp2"),
+    ".mp4": ("mp4", "aac"),
+    ".mpeg": ("mpeg", "mp2"),
+    ".mpg": ("mpeg", "mp2"),
+    ".mts": ("mpegts", "aac"),
+    ".ts": ("mpegts", "aac"),
+    ".tta": ("tta", "tta"),
+    ".webm": ("webm", "libopus"),
+    ".wma": ("asf", "wmav2"),
+    ".wmv": ("asf", "wmav2"),
+    ".wv": ("wv", "wavpack"),
+}
 # Suffixes that are only read; their results are written as .wav.
-MEDIA_SUFFIXES = frozenset(
-    {".3gp", ".aac", ".ac3", ".amr", ".avi", ".m4a", ".m4b", ".mka", ".mkv", ".mov", ".mp4", ".webm", ".wma"}
+READ_SUFFIXES = frozenset(
+    {".amr", ".ape", ".avr", ".dts", ".mpc", ".nist", ".ogv", ".sd2", ".snd", ".sph", ".svx", ".vob", ".voc", ".wve"}
 )
+WRITTEN_SUFFIXES = FORMATS.keys() | MEDIA_FORMATS.keys()
+# Codecs of FFmpeg that a format takes where it is not only its own, by the names of their encoders.
+_TAKEN = {
+    "3gp": {"aac"},
+    "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
+    "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_u8", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
+    "flv": {"aac", "libmp3lame"},
+    "matroska": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus", "mp2", "tta", "wavpack"}
+    | {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"},
+    "mov": {"aac", "ac3", "alac", "libmp3lame", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be"}
+    | {"pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be"},
+    "mp4": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus"},
+    "mpeg": {"mp2", "ac3", "libmp3lame"},
+    "mpegts": {"aac", "ac3", "eac3", "libmp3lame", "libopus", "mp2"},
+}
+_ENCODERS = {"mp3": "libmp3lame", "mp3float": "libmp3lame", "mp2float": "mp2", "opus": "libopus"}  # by decoder
 
 PCM_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "ULAW": 16, "ALAW": 16}
 FLOAT_SUBTYPES = frozenset({"FLOAT", "DOUBLE"})
@@ -45,7 +93,8 @@ class Encoding:
 class AudioInfo:
     """What a file's header says; `frames` is its promise, which a truncated file does not keep (0: unknown).
 
-    `encoding` holds the names of FFmpeg in place of soundfile's where only PyAV reads the file.
+    `encoding` holds the names of FFmpeg in place of soundfile's where only PyAV reads the file, and `track` what is
+    known of its sound.
     """
 
     path: Path
@@ -53,11 +102,42 @@ class AudioInfo:
     channels: int
     frames: int
     encoding: Encoding
+    track: "Track | None" = None
 
     @property
     def seconds(self) -> float:
         """The promised duration."""
         return self.frames / self.sample_rate
+
+
+@dataclass(frozen=True)
+class Track:
+    """The sound in a file that PyAV reads: the stream's number, FFmpeg's name of its codec and channel layout.
+
+    `bit_rate` is in bit/s (0: unknown), `start` the time of the first sample in seconds.
+    """
+
+    stream: int
+    codec: str
+    layout: str
+    bit_rate: int
+    start: float
+
+    @property
+    def encoder(self) -> str:
+        """FFmpeg's name of what writes this codec."""
+        return _ENCODERS.get(self.codec, self.codec)
+
+
+def media_codec(track: Track | None, format: str, default: str) -> str:
+    """The encoder for a format of FFmpeg: that of the source's codec where the format takes it.
+
+    >>> media_codec(Track(1, "ac3", "stereo", 192_000, 0.0), "matroska", default="aac")
+    'ac3'
+    >>> media_codec(Track(1, "vorbis", "stereo", 0, 0.0), "webm", default="libopus")
+    'libopus'
+    """
+    return track.encoder if track and track.encoder in _TAKEN.get(format, ()) else default
 
 
 def wav_or_rf64(encoding: Encoding, samples: int) -> str:
@@ -81,3 +161,29 @@ def to_pcm(samples: NDArray[Any], bits: int) -> NDArray[np.int32]:
     scale = 2.0 ** (bits - 1)
     rounded = np.rint(samples.astype(np.float64) * scale).clip(-scale, scale - 1)
     return rounded.astype(np.int32) << (32 - bits)
+
+
+def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
+    """Whether samples beyond full scale survive: in floating point; in lossy formats, as far as they came from one.
+
+    >>> holds_peaks(Encoding("FLAC", "PCM_24"), source=Encoding("WAV", "FLOAT"))
+    False
+    """
+    lossy = not _is_exact(encoding) and not _is_exact(source)
+    floating = encoding.subtype in FLOAT_SUBTYPES or encoding.subtype.startswith("pcm_f")
+    return floating or lossy or (encoding.subtype == "wavpack" and source.subtype not in PCM_BITS)
+
+
+def _is_exact(encoding: Encoding) -> bool:
+    """Whether samples come back as they were, in integers or in floating point."""
+    exact = {"alac", "flac", "tta", "wavpack"} | PCM_BITS.keys() | FLOAT_SUBTYPES
+    return encoding.subtype in exact or encoding.subtype.startswith("pcm_")
+
+
+def clipped_samples(samples: NDArray[Any], bits: int) -> int:
+    """How many floating-point samples `to_pcm` would cut off by a step or more.
+
+    >>> clipped_samples(np.array([-1.0, 1.0, 1.1, -2.0]), 16)
+    2
+    """
+    return int(np.count_nonzero(np.abs(samples) >= 1 + 2.0 ** (1 - bits)))

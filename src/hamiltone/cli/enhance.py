@@ -44,6 +44,26 @@ def enhance(
     strength: Annotated[
         float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
     ] = 1.0,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START-END,...",
+            help="Passages of a file to leave as they are, such as music: 0-12.5,1:30-2:05,58:00- (seconds or m:s).",
+        ),
+    ] = None,
+    preview: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Also write the most telling SECONDS before, a short gap, and after: noisy.enhanced.preview.wav.",
+        ),
+    ] = None,
+    picture: Annotated[
+        bool,
+        typer.Option(
+            "--picture", help="Also draw spectrograms before and after: noisy.enhanced.png. Needs the extra plots."
+        ),
+    ] = False,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1, mps ...")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="CPU threads; default: one per core.")] = None,
     overwrite: Annotated[
@@ -57,23 +77,36 @@ def enhance(
     of four seconds, at what comes before and what comes after. For live sound
     there is hamiltone live.
 
-    Sample rate, channels, length, level and encoding are kept. Media that
-    cannot be written (m4a, mp4, webm ...) become wav; to read them, install
-    the extra: pip install "hamiltone[media]". A file that is damaged or cut
-    short is enhanced as far as it can be read, and never overwritten. A file
-    that cannot be read is reported, the others go on, and the exit code is 2.
-    Of several files, those whose results are there already are passed over.
+    Sample rate, channels, length, level and encoding are kept, of an mp3 also
+    its bit rate, tags and cover. Of a video the picture and all other streams
+    are copied, and the first sound is replaced. For m4a, mp4, webm and the
+    like install the extra: pip install "hamiltone[media]". Where peaks exceed
+    full scale and the output cannot hold them (a loud float file to flac),
+    all of it is made softer, and a note says so.
+
+    Only speech is kept: music is taken for noise. Name it with --keep.
+
+    A file that is damaged or cut short is enhanced as far as it can be read,
+    and never overwritten. A file that cannot be read is reported, the others
+    go on, and the exit code is 2. Of several files, those whose results are
+    there already are passed over.
 
     Example: hamiltone enhance noisy.wav
 
     Example: hamiltone enhance takes/ talk.mp3 -o clean/ --strength 0.9
+
+    Example: hamiltone enhance talk.mp4 --keep 0-12 --preview 30 --picture
     """
     from hamiltone.cli.bar import audio_progress_bar
     from hamiltone.inference import enhance_paths
+    from hamiltone.inference.keep import parse_passages
     from hamiltone.inference.settings import resolve_model
 
     out = STREAM if out is None and inputs == [STREAM] else out
     _check_streams(inputs, out, as_json)
+    if out == STREAM and (preview is not None or picture):
+        raise InputError("a preview and a picture are written beside the result; give a file with -o")
+    passages = parse_passages(keep) if keep else ()
     _check_threads(threads)
     keep_freed_memory()
     backend = resolve_model(model, _usable(device), threads)
@@ -86,7 +119,15 @@ def enhance(
         target = result if out == STREAM else out
         with audio_progress_bar() as (console, progress):
             for report in enhance_paths(
-                sources, target, model=backend, strength=strength, overwrite=overwrite, progress=progress
+                sources,
+                target,
+                model=backend,
+                strength=strength,
+                keep=passages,
+                preview=preview,
+                picture=picture,
+                overwrite=overwrite,
+                progress=progress,
             ):
                 reports.append(_with_stream_names(report, spool, result))
                 console.print(_line(reports[-1]), markup=False, highlight=False, soft_wrap=True)
@@ -175,4 +216,5 @@ def _line(report: "FileReport") -> str:
     if report.seconds is None:
         return note
     line = printable(f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s")
-    return f"{line}\n{note}" if report.note else line
+    extras = [printable(f"  {extra}") for extra in (report.preview, report.picture) if extra]
+    return "\n".join([line, *extras, *([note] if report.note else [])])

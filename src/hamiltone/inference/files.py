@@ -2,27 +2,22 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import log10
 from pathlib import Path
 
-from hamiltone.audio.formats import PCM_BITS, AudioInfo, Encoding
-from hamiltone.audio.io import (
-    AudioWriter,
-    Block,
-    MediaReader,
-    SoundFileReader,
-    open_damaged,
-    open_reader,
-    output_encoding,
-    probe,
-)
+from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
+from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.errors import InputError
 from hamiltone.inference.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
+from hamiltone.inference.keep import Passages
+from hamiltone.inference.picture import draw_picture, require_matplotlib
+from hamiltone.inference.preview import check_preview_seconds, write_preview
+from hamiltone.inference.recording import Recording, examine
 from hamiltone.inference.settings import WINDOW_SECONDS, Model, Settings, resolve_model
 from hamiltone.inference.stream import enhance_stream
-from hamiltone.inference.survey import Survey, survey_recording
 
 _COPY_FRAMES = 65536
 
@@ -41,6 +36,8 @@ class FileReport:
     seconds: float | None = None
     elapsed: float | None = None
     rtf: float | None = None
+    preview: str | None = None
+    picture: str | None = None
     note: str | None = None
     error: str | None = None
 
@@ -51,23 +48,31 @@ def enhance_file(
     *,
     model: Model = None,
     strength: float = 1.0,
+    keep: Passages = (),
+    preview: float | None = None,
+    picture: bool = False,
     overwrite: bool = False,
     window_seconds: float = WINDOW_SECONDS,
     progress: Callable[[float], None] | None = None,
 ) -> FileReport:
     """Enhance one audio file, as `hamiltone.inference.enhance` does a waveform.
 
-    Sample rate, channels and length are kept; so is the encoding, unless the suffix of `target` asks for another. At
-    `strength` 0 PCM samples are copied bit for bit. Of a damaged or truncated file, what can be decoded is enhanced,
-    and the report has a note. `target` appears when it is complete. Only with `overwrite` may it be a file that is
-    there, and `source` itself only if that is sound. `progress` is told the seconds of audio written so far.
+    Sample rate, channels and length are kept; so is the encoding, unless the suffix of `target` asks for another, and
+    so are the picture and the other streams of a video. At `strength` 0 PCM samples are copied bit for bit; so are the
+    passages in `keep`, start and end in seconds, at any. Where peaks exceed what `target` can hold, all of it is made
+    softer. `preview` seconds before and after, and a `picture` of both, are written beside `target`.
+
+    Of a damaged or truncated file, what can be decoded is enhanced, and the report has a note. `target` appears when it
+    is complete. Only with `overwrite` may it be a file that is there, and `source` itself only if that is sound.
+    `progress` is told the seconds of audio written so far.
     """
-    settings = Settings(resolve_model(model), strength, window_seconds)
+    settings = Settings(resolve_model(model), strength, window_seconds, keep)
+    extras = _Extras(preview, picture, overwrite)
     job = Job(Path(source), Path(target))
     check_jobs([job], overwrite=overwrite)
     if not overwrite:
         refuse_existing(job)
-    return _run(job, settings, progress or (lambda seconds: None))
+    return _run(job, settings, extras, progress or (lambda seconds: None))
 
 
 def enhance_paths(
@@ -76,6 +81,9 @@ def enhance_paths(
     *,
     model: Model = None,
     strength: float = 1.0,
+    keep: Passages = (),
+    preview: float | None = None,
+    picture: bool = False,
     overwrite: bool = False,
     window_seconds: float = WINDOW_SECONDS,
     progress: Callable[[float, float], None] | None = None,
@@ -86,18 +94,27 @@ def enhance_paths(
     that fails has the reason in its report, and the others go on. Of several files, those whose results are there
     already are passed over unless `overwrite` is given. `progress` is told the seconds of audio behind us and in all.
     """
-    settings = Settings(resolve_model(model), strength, window_seconds)
+    settings = Settings(resolve_model(model), strength, window_seconds, keep)
+    extras = _Extras(preview, picture, overwrite)
     plan = plan_jobs(sources, out, overwrite=overwrite)
+    if keep and len(plan.jobs) > 1:
+        raise InputError("passages to keep are moments of one recording; give one file")
     kept = set() if overwrite else {job for job in plan.jobs if is_there(job.target)}
-    return _run_all(plan, kept, settings, progress or (lambda done, total: None))
+    return _run_all(plan, kept, settings, extras, progress or (lambda done, total: None))
 
 
 def _run_all(
-    plan: Plan, kept: set[Job], settings: Settings, progress: Callable[[float, float], None]
+    plan: Plan, kept: set[Job], settings: Settings, extras: "_Extras", progress: Callable[[float, float], None]
 ) -> Iterator[FileReport]:
     for path, reason in plan.faults.items():
         yield FileReport(str(path), error=reason)
     jobs = plan.jobs
+    stems = Counter(job.target.with_suffix("") for job in jobs)
+    extras = replace(
+        extras,
+        sources=frozenset(os.path.realpath(job.source) for job in jobs),
+        shared_stems=frozenset(stem for stem, count in stems.items() if count > 1),
+    )
     durations = [0.0 if job in kept else _promised_seconds(job.source) for job in jobs]
     done, total = 0.0, sum(durations)
     progress(done, total)
@@ -111,7 +128,7 @@ def _run_all(
             progress(before + min(seconds, duration), total)
 
         try:
-            report = _run(job, settings, advance)
+            report = _run(job, settings, extras, advance)
         except InputError as error:
             report = FileReport(str(job.source), error=str(error))
         done += duration
@@ -126,79 +143,89 @@ def _promised_seconds(path: Path) -> float:
         return 0.0
 
 
-def _run(job: Job, settings: Settings, progress: Callable[[float], None]) -> FileReport:
+@dataclass(frozen=True)
+class _Extras:
+    """What is written beside the results, and which files must not suffer for it."""
+
+    preview: float | None
+    picture: bool
+    overwrite: bool
+    sources: frozenset[str] = frozenset()
+    shared_stems: frozenset[Path] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.preview is not None:
+            check_preview_seconds(self.preview)
+        if self.picture:
+            require_matplotlib()
+
+    def paths(self, job: Job) -> tuple[Path | None, Path | None]:
+        """Where the preview and the picture go, if they are wanted."""
+        target = job.target
+        base = target.name if target.with_suffix("") in self.shared_stems else target.stem
+        preview = target.with_name(f"{base}.preview.wav") if self.preview is not None else None
+        picture = target.with_name(f"{base}.png") if self.picture else None
+        for path in filter(None, (preview, picture)):
+            if os.path.realpath(target) == os.path.realpath(job.source):
+                raise InputError(f"{target}: a preview or a picture needs the source, which would be replaced")
+            if os.path.realpath(path) in self.sources or (is_there(path) and not self.overwrite):
+                raise InputError(f"{path}: is there already; let it be replaced with --overwrite")
+        return preview, picture
+
+    def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> None:
+        """Write them, from the files as they are."""
+        if preview is not None and self.preview is not None:
+            write_preview(job.source, job.target, preview, self.preview)
+        if picture is not None:
+            draw_picture(job.source, job.target, picture, seconds=seconds)
+
+
+def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[float], None]) -> FileReport:
     started = time.perf_counter()
-    recording = _examine(job.source, settings.model.sample_rate)
+    preview, picture = extras.paths(job)
+    recording = examine(job.source, settings.model.sample_rate)
     info, survey = recording.info, recording.survey
     if recording.damage and os.path.realpath(job.target) == os.path.realpath(job.source):
         raise InputError(f"{job.source}: is not overwritten, since it is {recording.damage}; choose another output")
-    rate, channels = info.sample_rate, info.channels
     encoding = output_encoding(info, job.target)
+    scale = 1.0 if survey.peak <= 1 or holds_peaks(encoding, info.encoding) else 1 / survey.peak
     written = 0
-    with AudioWriter(job.target, encoding, sample_rate=rate, channels=channels, frames=survey.frames) as writer:
+    with open_writer(job.target, encoding, info, survey.frames) as writer:
         for block in _output_blocks(recording, settings, encoding):
-            writer.write(block)
+            writer.write(block if scale == 1 else block * block.dtype.type(scale))
             written += len(block)
-            progress(written / rate)
+            progress(written / info.sample_rate)
+    seconds = survey.frames / info.sample_rate
+    extras.write(job, preview, picture, seconds)
 
-    seconds, elapsed = survey.frames / rate, time.perf_counter() - started
+    elapsed = time.perf_counter() - started
+    notes = [recording.damage, _softer(scale), _clipped(writer.clipped), writer.note]
     return FileReport(
         input=str(job.source),
         output=str(job.target),
-        sample_rate=rate,
-        channels=channels,
+        sample_rate=info.sample_rate,
+        channels=info.channels,
         seconds=seconds,
         elapsed=elapsed,
         rtf=elapsed / seconds,
-        note=recording.damage or None,
+        preview=str(preview) if preview else None,
+        picture=str(picture) if picture else None,
+        note="; ".join(filter(None, notes)) or None,
     )
 
 
-@dataclass(frozen=True)
-class _Recording:
-    """A source after the first pass: how to open it again, and what is wrong with it, if anything."""
-
-    info: AudioInfo
-    survey: Survey
-    damage: str
-    open: Callable[..., SoundFileReader | MediaReader]
+def _softer(scale: float) -> str:
+    if scale == 1:
+        return ""
+    over = f"{-20 * log10(scale):.1f} dB"
+    return f"its peaks are {over} over full scale, which the output cannot hold: all of it is {over} softer"
 
 
-def _examine(source: Path, model_rate: int) -> _Recording:
-    """Read a source to its end; where it breaks off early, by the decoder that gets further."""
-    recording = _read_through(source, open_reader, model_rate)
-    if not recording.damage:
-        return recording
-    with suppress(InputError):
-        further = _read_through(source, open_damaged, model_rate)
-        if recording.survey.frames < further.survey.frames <= further.info.frames:
-            return replace(
-                further, damage=further.damage or "damaged; it was read to its end, but may sound wrong where it is"
-            )
-    return recording
+def _clipped(samples: int) -> str:
+    return f"clipped at full scale: {samples} sample{'s' if samples > 1 else ''} of the result" if samples else ""
 
 
-def _read_through(
-    source: Path, open_source: Callable[..., SoundFileReader | MediaReader], model_rate: int
-) -> _Recording:
-    with open_source(source) as reader:
-        info = reader.info
-        survey = survey_recording(
-            reader.read,
-            name=str(source),
-            sample_rate=info.sample_rate,
-            channels=info.channels,
-            model_rate=model_rate,
-        )
-        damage = ""
-        if reader.missing:
-            damage = f"damaged or cut short: {reader.missing:.2f} s that the header promises are missing"
-        elif reader.damaged:
-            damage = "damaged: parts of it could not be decoded"
-        return _Recording(info, survey, damage, open_source)
-
-
-def _output_blocks(recording: _Recording, settings: Settings, encoding: Encoding) -> Iterator[Block]:
+def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding) -> Iterator[Block]:
     info = recording.info
     if settings.strength > 0:
         with recording.open(info.path) as reader:

@@ -1,11 +1,12 @@
 """From what the user names to pairs of source and target files."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hamiltone.audio.formats import FORMATS, MEDIA_SUFFIXES
+from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
 from hamiltone.errors import InputError
 
 
@@ -31,10 +32,11 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     `out` is the target file of a single source file; otherwise, or when it is a folder, ends in a slash or has no
     suffix, it is the folder for all targets, where files keep their names and folders their structure. Without it,
     ``noisy.wav`` becomes ``noisy.enhanced.wav`` beside it and the folder ``takes`` becomes ``takes.enhanced``. Formats
-    that cannot be written become ``.wav``.
+    that cannot be written become ``.wav``; where two of them would meet there, each keeps its suffix before it. Folders
+    behind links are entered, each once.
 
-    Results of an earlier call beside their sources, as in ``noisy*.wav``, are no sources. A source is only replaced by
-    its own result, and only with `overwrite`; so is the output of a single file, if it is there already.
+    Results and previews of an earlier call beside their sources, as in ``noisy*.wav``, are no sources. A source is only
+    replaced by its own result, and only with `overwrite`; so is the output of a single file, if it is there already.
     """
     paths, faults = [Path(source) for source in sources], dict[Path, str]()
     if out is not None and not _is_folder(out, paths):
@@ -44,8 +46,8 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
         jobs = []
         for path in paths:
             jobs += _folder_jobs(path, folder, faults) if path.is_dir() else [_file_job(path, folder)]
-    results = {os.path.realpath(_beside(job.source)) for job in jobs}
-    jobs = [job for job in jobs if os.path.realpath(job.source) not in results]
+    results = {os.path.realpath(path) for job in jobs for path in _results(job.source)}
+    jobs = _apart([job for job in jobs if os.path.realpath(job.source) not in results])
     check_jobs(jobs, overwrite=overwrite)
     if not overwrite and len(paths) == 1 and not paths[0].is_dir():
         refuse_existing(jobs[0])
@@ -72,7 +74,24 @@ def _beside(source: Path) -> Path:
 
 
 def _suffix(source: Path) -> str:
-    return source.suffix if source.suffix.lower() in FORMATS else ".wav"
+    return source.suffix if source.suffix.lower() in WRITTEN_SUFFIXES else ".wav"
+
+
+def _results(source: Path) -> list[Path]:
+    """What an earlier call may have left beside a file."""
+    result = _beside(source)
+    return [result, result.with_name(f"{result.stem}.preview.wav"), result.with_name(f"{result.name}.preview.wav")]
+
+
+def _apart(jobs: list[Job]) -> list[Job]:
+    """The jobs, with the whole name of the source where results of another suffix than it would meet in one file."""
+    count = Counter(job.target for job in jobs)
+    return [
+        Job(job.source, job.target.with_name(job.target.name.replace(job.source.stem, job.source.name, 1)))
+        if count[job.target] > 1 and job.target.suffix != job.source.suffix
+        else job
+        for job in jobs
+    ]
 
 
 def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> list[Job]:
@@ -80,8 +99,7 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
         named = source if source.name not in ("", "..") else source.resolve()
         folder = named.with_name(f"{named.name}.enhanced")
     closed: list[OSError] = []
-    walk = os.walk(source, onerror=closed.append)
-    files = sorted(path for root, _, names in walk for name in names if _is_recording(path := Path(root, name)))
+    files = sorted(path for path in _walk(source, closed) if _is_recording(path))
     results = Path(os.path.realpath(folder))
     files = [path for path in files if results not in Path(os.path.realpath(path)).parents]
     for error in closed:
@@ -91,8 +109,17 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
     return [_file_job(path, folder / path.parent.relative_to(source)) for path in files]
 
 
+def _walk(folder: Path, closed: list[OSError]) -> Iterator[Path]:
+    """All files below a folder, behind links too; `closed` gets the folders that cannot be read."""
+    seen = {os.path.realpath(folder)}
+    for root, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
+        yield from (Path(root, name) for name in names)
+        places = {name: os.path.realpath(Path(root, name)) for name in sorted(folders)}
+        folders[:] = [name for name, place in places.items() if not (place in seen or seen.add(place))]
+
+
 def _is_recording(path: Path) -> bool:
-    return path.suffix.lower() in FORMATS.keys() | MEDIA_SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in WRITTEN_SUFFIXES | READ_SUFFIXES and not path.name.startswith(".")
 
 
 def is_there(path: Path) -> bool:

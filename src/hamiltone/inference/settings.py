@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from hamiltone.errors import InputError
+from hamiltone.inference.keep import Passages, check_passages
 from hamiltone.runtime.backend import Backend, resolve_model
 
 if TYPE_CHECKING:
@@ -20,14 +21,16 @@ WINDOW_SECONDS = 4.0
 
 @dataclass(frozen=True)
 class Settings:
-    """The model, the share of its result in the output (0 to 1) and the longest stretch it sees at once."""
+    """The model, the share of its result in the output (0 to 1), the longest stretch it sees at once, what to keep."""
 
     model: Backend
     strength: float
     window_seconds: float
+    keep: Passages = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.strength <= 1:
             raise InputError(f"expected a strength from 0 to 1, got {self.strength}")
         if not 1 <= self.window_seconds < float("inf"):
             raise InputError(f"expected windows of at least one second, got {self.window_seconds}")
+        check_passages(self.keep)

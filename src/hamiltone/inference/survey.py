@@ -28,10 +28,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Survey:
-    """The length of a recording and its channels by groups."""
+    """The length of a recording, its channels by groups, and its largest sample."""
 
     frames: int
     groups: tuple[Group, ...]
+    peak: float = 0.0
 
 
 def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, model_rate: int) -> Survey:
@@ -46,15 +47,15 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
     if channels > _MOST_CHANNELS:
         raise InputError(f"{name}: expected at most {_MOST_CHANNELS} channels, got {channels}")
     resampler = BlockResampler(sample_rate, model_rate, channels)
-    energy, mean_energy, frames, samples = np.zeros(channels), 0.0, 0, 0
+    energy, mean_energy, frames, samples, loudest = np.zeros(channels), 0.0, 0, 0, 0.0
     last, size = False, min(65_536, _BLOCK_SAMPLES // channels)
     while not last:
         block = read(size)
         if not np.isfinite(block).all():
             raise InputError(f"{name}: contains NaN or infinite samples")
-        if len(block) and (peak := np.abs(block).max()) > _LOUDEST:
+        if (peak := float(np.abs(block).max(initial=0))) > _LOUDEST:
             raise InputError(f"{name}: has samples of {peak:.0e}, more than can be computed with; scale it down first")
-        frames += len(block)
+        frames, loudest = frames + len(block), max(loudest, peak)
         last = len(block) < size
         block = resampler.push(block, last=last)
         samples += len(block)
@@ -64,8 +65,9 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         raise InputError(f"{name}: holds no samples")
 
     if channels == 2 and mean_energy > energy.mean() * 10 ** (-_PAIR_LOSS_DB / 10):
-        return Survey(frames, (Group((0, 1), _level(mean_energy, samples)),))
-    return Survey(frames, tuple(Group((channel,), _level(energy[channel], samples)) for channel in range(channels)))
+        return Survey(frames, (Group((0, 1), _level(mean_energy, samples)),), loudest)
+    groups = (Group((channel,), _level(energy[channel], samples)) for channel in range(channels))
+    return Survey(frames, tuple(groups), loudest)
 
 
 def _level(energy: float, samples: int) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.audio.formats import to_pcm
+from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import StepBackend, resolve_step
 from hamiltone.runtime.bands import high_band_gain
@@ -81,6 +82,8 @@ class Stream:
         if self.sample_rate != self._model_rate:
             self._forward = Resampler(self.sample_rate, self._model_rate, channels)
             self._back = Resampler(self._model_rate, self.sample_rate, 2 * channels)
+        rates = {"model_rate": self._model_rate, "hop": backend.hop, "n_fft": backend.n_fft}
+        self._uppers = [UpperBand(self.sample_rate, **rates) for _ in self._groups]
         self.latency = self._delay()
         self._fresh, self._dry = Fifo(channels), Fifo(channels)
         self._ready = Fifo(channels, zeros=self.latency)
@@ -121,7 +124,7 @@ class Stream:
     def reset(self) -> None:
         """Forget everything that came in and begin anew."""
         parts = (*self._backends, self._frames, self._fresh, self._dry, self._ready, self._forward, self._back)
-        for part in parts:
+        for part in (*parts, *self._uppers):
             if part is not None:
                 part.reset()
         self._high.clear()
@@ -173,12 +176,12 @@ class Stream:
             self._silence(hop, self._hops)
         spectrum = self._frames.analyse(hop)
         high, seen = [], min(self.sample_rate / self._model_rate, 1.0)
-        for channels, backend in zip(self._groups, self._backends, strict=True):
+        for channels, backend, upper in zip(self._groups, self._backends, self._uppers, strict=True):
             reference = spectrum[channels].mean(0)
             gain = backend.step(reference)
             if not np.isfinite(gain).all():
                 raise InputError("the model's gain is NaN or infinite; the model is damaged or diverged")
-            high.append(float(high_band_gain(reference, gain, seen=seen)))
+            high.append(self._upper_gain(upper, channels, float(high_band_gain(reference, gain, seen=seen))))
             spectrum[channels] *= gain
         filtered = self._frames.synthesise(spectrum)
         self._high.append(high)
@@ -189,6 +192,16 @@ class Stream:
         if self._end is not None:
             self._silence(filtered, self._hops - 2)
         self._emit(filtered if self._back is None else self._widen(filtered))
+
+    def _upper_gain(self, upper: UpperBand, channels: slice, gain: float) -> float:
+        """The gain of the newest frame above the model's band, from that in its top octave."""
+        if self.sample_rate <= self._model_rate:
+            return gain
+        start = round(self._hops * upper.step) - upper.size // 2 - self._done  # of the frame, from the next sample out
+        samples = self._dry.peek(min(start + upper.size, len(self._dry)))[channels, max(start, 0) :].mean(0)
+        before = max(-start, 0)
+        power = upper.powers_of(np.pad(samples, (before, upper.size - before - len(samples))))
+        return float(upper.gains(np.array([gain]), power[None], self._hops)[0])
 
     def _silence(self, hop: Samples, number: int) -> None:
         """Nothing sounds after the end of the signal."""

@@ -1,0 +1,152 @@
+"""Files that FFmpeg reads, through PyAV: m4a, mp4, webm and the like."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from hamiltone.audio.formats import AudioInfo, Block, Dtype, Encoding, Track
+from hamiltone.errors import InputError
+
+_LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
+_LEAST_GAP = 0.05  # seconds: time stamps are rounded
+_TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
+_LENGTH_GUESSED = {
+    "aac",
+    "ac3",
+    "amr",
+    "amrnb",
+    "amrwb",
+    "dts",
+    "eac3",
+    "mp3",
+    "mpeg",
+    "mpegvideo",
+}  # from the bit rate
+_DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
+
+
+class MediaReader:
+    """Decodes the first audio stream of whatever PyAV opens, packet by packet; broken packets are left out.
+
+    Where packets are missing by the time stamps of a video, silence keeps sound and picture together. The subtype is
+    soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of the codec.
+    """
+
+    def __init__(self, path: Path, dtype: Dtype) -> None:
+        self._av = import_module("av")
+        name = str(path.absolute())  # or a colon in it would look like a protocol
+        self._container = self._av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        self._broken = False
+        try:
+            stream = self._container.streams.audio[0]
+            self._decoded = self._decode(stream)
+            first = next(self._decoded, None)
+            if first is None or self._broken:
+                raise EOFError("no audio in the stream, or none at its start")
+        except BaseException:
+            self._container.close()
+            raise
+        codec = stream.codec_context.name
+        subtype = "FLOAT" if codec.startswith("pcm_f") else codec
+        encoding = Encoding(self._container.format.name, _DECODED_PCM.get(first.format.name.removesuffix("p"), subtype))
+        seconds = stream.duration * stream.time_base if stream.duration else (self._container.duration or 0) / 1e6
+        rate = first.sample_rate
+        stamp = first.pts if first.pts is not None else stream.start_time or 0
+        start = float(stamp * stream.time_base)
+        track = Track(stream.index, codec, first.layout.name, stream.bit_rate or 0, start)
+        self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track)
+        self.fills_gaps = False
+        self._dtype = dtype
+        self._frames_read = 0
+        self._pending = self._convert(first)
+        self._frames_decoded = len(self._pending)
+
+    def _decode(self, stream: Any) -> Iterator[Any]:
+        packets = self._container.demux(stream)
+        while True:
+            try:
+                packet = next(packets, None)
+            except self._av.FFmpegError:  # of the container: no way to the packets behind
+                self._broken = True
+                return
+            if packet is None:
+                return
+            try:
+                yield from packet.decode()
+            except self._av.FFmpegError:
+                self._broken = True
+
+    def read(self, frames: int) -> Block:
+        """The next `frames` frames ``(L, C)``; fewer only at the end."""
+        blocks, count = [self._pending], len(self._pending)
+        while count < frames and (frame := next(self._decoded, None)) is not None:
+            block = self._convert(frame)
+            if gap := self._gap_before(frame):
+                block = np.concatenate([np.zeros((gap, self.info.channels), block.dtype), block])
+            blocks.append(block)
+            count += len(block)
+            self._frames_decoded += len(block)
+        joined = np.concatenate(blocks)
+        block, self._pending = joined[:frames], joined[frames:]
+        self._frames_read += len(block)
+        return block
+
+    def _gap_before(self, frame: Any) -> int:
+        """How many frames are missing before this one by its time stamp, where gaps are to be filled."""
+        rate, track = self.info.sample_rate, self.info.track
+        if frame.pts is None:
+            return 0
+        if self.fills_gaps:
+            gap = frame.pts - self._frames_decoded if frame.time_base * rate == 1 else 0
+            return gap if 0 < gap < _LONGEST_GAP * rate else 0
+        if track is None or self.info.encoding.format not in _TIMED:
+            return 0
+        gap = round((float(frame.pts * frame.time_base) - track.start) * rate) - self._frames_decoded
+        fits = (
+            self._frames_decoded + gap + frame.samples <= self.info.frames + rate
+        )  # or the stamp is not to be trusted
+        return gap if gap > _LEAST_GAP * rate and fits else 0
+
+    def _convert(self, frame: Any) -> Block:
+        rate, channels = frame.sample_rate, frame.layout.nb_channels
+        if (rate, channels) != (self.info.sample_rate, self.info.channels):
+            raise InputError(f"{self.info.path}: changes its sample rate or channels midway; convert it to wav first")
+        samples = frame.to_ndarray()
+        samples = samples.T if frame.format.is_planar else samples.reshape(-1, channels)  # (L, C)
+        if samples.dtype == np.uint8:
+            samples = (samples.astype(np.int32) - 128) << 24
+        elif samples.dtype == np.int16:
+            samples = samples.astype(np.int32) << 16
+        if samples.dtype == np.int32 and self._dtype != "int32":
+            samples = samples * 2.0**-31
+        return samples.astype(self._dtype)
+
+    @property
+    def missing(self) -> float:
+        """Once all is read: the seconds that the header promises and the file does not hold, from half a second up.
+
+        Durations in these containers include the padding of the codec; that of a damaged file, which soundfile reads
+        too, is exact. A stream without a header promises nothing: its length is guessed.
+        """
+        if self.info.encoding.format in _LENGTH_GUESSED:
+            return 0.0
+        missing = self.info.seconds - self._frames_read / self.info.sample_rate
+        return missing if missing > (0 if self.fills_gaps else 0.5) else 0.0
+
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing or could not be decoded."""
+        return self._broken or self.missing > 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._container.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

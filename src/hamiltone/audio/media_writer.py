@@ -1,0 +1,256 @@
+"""Files that FFmpeg writes, through PyAV: enhanced sound beside the picture, subtitles and tags of its source."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.partial import PartialFile
+
+_LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
+_BITS_PER_SECOND = {
+    "aac": 80_000,
+    "libmp3lame": 96_000,
+    "libopus": 64_000,
+    "mp2": 128_000,
+    "wmav2": 64_000,
+}  # each channel
+_SAMPLE_TYPES = {"flt": (np.float32, 0), "dbl": (np.float64, 0), "s16": (np.int16, 16), "s32": (np.int32, 32)}
+_MOV_FORMATS = {"3gp", "mov", "mp4"}
+_BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # by which players tell sound from films
+_BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
+_SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
+_MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
+_WMA_FRAME = 2048
+_LIMIT = 4.0  # in full scales, of lossy codecs
+
+
+class MediaWriter:
+    """Writes blocks to a file that takes the place of `target` when all is written, else leaves no trace.
+
+    The sound is encoded and takes the place of that in `source`, at its time. All other streams of the source are
+    copied packet by packet, where the format of the target can hold them; tags and chapters come along.
+
+    Attributes:
+        clipped: How many samples were beyond full scale and are not any more.
+        note: What could not be copied, if anything.
+    """
+
+    def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
+        self._av = import_module("av")
+        self.clipped, self.note = 0, ""
+        self._suffix = target.suffix.lower()
+        self._source, self._frames = source, 0
+        # AVI has no word for the samples that the encoder puts first, so they take the place of as many of ours.
+        self._skipped, self._delay = (
+            0,
+            _MP3_DELAY if (encoding.format, encoding.subtype) == ("avi", "libmp3lame") else 0,
+        )
+        self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError))
+        self._copy: _Copy | None = None
+        try:
+            with self._partial.errors_in_one_line():
+                if source.track and encoding.format not in _BARE_FORMATS:
+                    self._copy = _Copy(self._av, source, covers_only=self._suffix in _SOUND_SUFFIXES)
+                self._open(encoding)
+        except BaseException:
+            self._end()
+            raise
+
+    def _open(self, encoding: Encoding) -> None:
+        """Write the header; where the format refuses it, without streams of data."""
+        options = {}
+        if encoding.format in _MOV_FORMATS:
+            options["movie_timescale"] = str(self._source.sample_rate)
+        if self._suffix in _BRANDS:
+            options["brand"] = _BRANDS[self._suffix]
+        self._container = self._av.open(self._partial.sink, "w", format=encoding.format, container_options=options)
+        if self._copy is None:
+            self._stream = self._add_sound(encoding)
+            self._container.start_encoding()
+            return
+        self._stream = self._copy.add_to(self._container, lambda: self._add_sound(encoding))
+        try:
+            self._container.start_encoding()
+        except (self._av.FFmpegError, ValueError):
+            if not self._copy.leave_data():
+                raise
+            self._partial.sink.seek(0)
+            self._open(encoding)
+        self.note = self._copy.note
+
+    def _add_sound(self, encoding: Encoding) -> Any:
+        source, track = self._source, self._source.track
+        codec = self._av.Codec(encoding.subtype, "w")
+        layout = track.layout if track else _LAYOUTS.get(source.channels)
+        if layout is None:
+            raise ValueError(f"{encoding.format} holds at most 8 channels, not {source.channels}")
+        stream = self._container.add_stream(
+            encoding.subtype, rate=_nearest(source.sample_rate, codec.audio_rates), layout=layout
+        )
+        stream.format = _sample_format([format.name for format in codec.audio_formats], source.encoding.subtype)
+        stream.codec_context.time_base = Fraction(1, stream.rate)
+        if rate := _bit_rate(encoding.subtype, track, source.channels):
+            stream.bit_rate = rate
+        name = stream.format.name
+        self._sample_type, self._bits = _SAMPLE_TYPES[name.removesuffix("p")]
+        if self._bits == 32 and encoding.subtype not in ("pcm_s32le", "pcm_s32be", "wavpack"):
+            self._bits = 24  # all that flac, alac, tta and pcm_s24 keep
+        return stream
+
+    def write(self, block: Block) -> None:
+        """Append a block ``(L, C)``."""
+        if not len(block):
+            return
+        skipped = min(self._delay - self._skipped, len(block))
+        self._skipped += skipped
+        format = self._stream.format
+        samples = self._converted(block)[skipped:]
+        if not len(samples):
+            return
+        planes = np.ascontiguousarray(samples.T) if format.is_planar else samples.reshape(1, -1)
+        rate, track = self._source.sample_rate, self._source.track
+        with self._partial.errors_in_one_line():
+            frame = self._av.AudioFrame.from_ndarray(planes, format.name, self._stream.layout.name)
+            frame.sample_rate, frame.time_base = rate, Fraction(1, rate)
+            frame.pts = self._delay + self._frames + round((track.start if self._copy and track else 0) * rate)
+            self._container.mux(self._stream.encode(frame))
+            self._frames += len(samples)
+            if self._copy:
+                self._copy.mux_until(float((frame.pts + len(samples)) * frame.time_base))
+            self._partial.sink.check()
+
+    def _converted(self, block: Block) -> Block:
+        if self._bits:
+            if block.dtype.kind == "f":
+                self.clipped += clipped_samples(block, self._bits)
+                block = to_pcm(block, self._bits)
+            return block.astype(np.int32) if self._sample_type is np.int32 else (block >> 16).astype(np.int16)
+        samples = block if block.dtype.kind == "f" else block * 2.0**-31
+        return samples.clip(-_LIMIT, _LIMIT).astype(self._sample_type)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        try:
+            if failure is None:
+                with self._partial.errors_in_one_line():
+                    if self._stream.name.startswith("wma"):  # the encoder keeps its last frame to itself
+                        self.write(np.zeros((_WMA_FRAME, self._source.channels), np.float32))
+                    self._container.mux(self._stream.encode(None))
+                    if self._copy:
+                        self._copy.mux_until(float("inf"))
+                    self._container.close()
+                    self._partial.sink.check()
+                self._partial.commit()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self._copy:
+            self._copy.close()
+        self._partial.discard()
+
+
+class _Copy:
+    """What a source holds besides its first sound, on its way into another file."""
+
+    def __init__(self, av: Any, source: AudioInfo, *, covers_only: bool) -> None:
+        assert source.track is not None
+        self._av, self._sound, self.note = av, source.track.stream, ""
+        name = str(source.path.absolute())
+        self._source = av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        others = [stream for stream in self._source.streams if stream.index != self._sound]
+        if covers_only:
+            others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
+        elif self._source.chapters():  # mov keeps them in a stream of data, too
+            others = [stream for stream in others if stream.type != "data"]
+        self._others = others
+        self._targets: dict[int, Any] = {}
+        self._packets: Iterator[Any] = iter(())
+        self._waiting: Any = None
+
+    def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
+        """Make a stream in `target` for each of the source, in their order, with what is said about them.
+
+        Returns that of the sound, which `add_sound` makes.
+        """
+        self._target, self._targets, left_out = target, {}, []
+        target.metadata.update(self._source.metadata)
+        if chapters := self._source.chapters():
+            target.set_chapters(chapters)
+        sound = None
+        for stream in self._source.streams:
+            if stream.index == self._sound:
+                copy = sound = add_sound()
+            elif stream in self._others:
+                try:
+                    copy = self._targets[stream.index] = target.add_stream_from_template(stream, opaque=True)
+                except (ValueError, self._av.FFmpegError):
+                    left_out.append(stream)
+                    continue
+            else:
+                continue
+            copy.disposition = stream.disposition
+            copy.metadata.update(stream.metadata)
+        self._tell(left_out)
+        streams = [self._source.streams[index] for index in self._targets]
+        self._packets = self._source.demux(streams) if streams else iter(())
+        return sound
+
+    def leave_data(self) -> bool:
+        """Do without streams of data and attachments from now on; tell whether there were any."""
+        left_out = [stream for stream in self._others if stream.type not in ("video", "audio", "subtitle")]
+        self._others = [stream for stream in self._others if stream not in left_out]
+        self._tell(left_out)
+        return bool(left_out)
+
+    def _tell(self, left_out: list[Any]) -> None:
+        if left_out:
+            kinds = ", ".join(sorted({stream.type for stream in left_out}))
+            self.note = f"the output's format cannot hold {len(left_out)} of the streams ({kinds}): left out"
+
+    def mux_until(self, seconds: float) -> None:
+        """Copy packets up to a time."""
+        while (packet := self._waiting or next(self._packets, None)) is not None:
+            time = packet.dts if packet.dts is not None else packet.pts
+            if time is not None and time * packet.time_base > seconds:
+                self._waiting = packet
+                return
+            self._waiting = None
+            if packet.size:
+                packet.stream = self._targets[packet.stream_index]
+                self._target.mux(packet)
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
+def _nearest(rate: int, rates: list[int] | None) -> int:
+    """The lowest rate of a codec that carries as much as this one, or its highest."""
+    if not rates or rate in rates:
+        return rate
+    return min((other for other in rates if other > rate), default=max(rates))
+
+
+def _sample_format(formats: list[str], subtype: str) -> str:
+    """The sample format of a codec for sound that came in this subtype: 16 bits for 16, else the widest."""
+    wide = ["fltp", "flt", "dblp", "dbl", "s32p", "s32", "s16p", "s16"]
+    order = wide if subtype not in ("PCM_U8", "PCM_S8", "PCM_16") else [*wide[-2:], *wide[:-2]]
+    for format in order:
+        if format in formats:
+            return format
+    raise ValueError("the codec takes samples in none of the usual formats")
+
+
+def _bit_rate(codec: str, track: Track | None, channels: int) -> int:
+    """The source's, where the codec is the same; else a usual one, or 0 for the codec's own default."""
+    if track and track.bit_rate and track.encoder == codec:
+        return track.bit_rate
+    return channels * _BITS_PER_SECOND.get(codec, 0)

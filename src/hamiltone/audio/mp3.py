@@ -1,0 +1,91 @@
+"""What an mp3 has besides its samples: bit rate, tags and cover."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, TypedDict
+
+_RATES = {1: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)}  # kbit/s, by version, layer III
+_RATES[2] = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_MOST_HEAD = 64 * 2**20  # of ID3v2: covers are large, but not that large
+_SEARCHED = 2**16  # bytes in which the first frame must begin
+
+
+class Quality(TypedDict):
+    """How soundfile is told the bit rate."""
+
+    bitrate_mode: str
+    compression_level: float
+
+
+@dataclass(frozen=True)
+class Mp3:
+    """Tags as they stand before (ID3v2) and behind (ID3v1) the sound, and the mean bit rate in kbit/s.
+
+    `constant` says whether every frame has that rate.
+    """
+
+    head: bytes
+    tail: bytes
+    bit_rate: float
+    constant: bool
+
+    def quality(self, sample_rate: int) -> Quality:
+        """The options of soundfile that give this bit rate: libsndfile counts down from the highest of the version."""
+        lowest, highest = (32, 320) if sample_rate >= 32_000 else (8, 160) if sample_rate >= 16_000 else (8, 64)
+        level = (highest - min(max(self.bit_rate, lowest), highest)) / (highest - lowest)
+        return {"bitrate_mode": "CONSTANT" if self.constant else "AVERAGE", "compression_level": min(level, 0.999)}
+
+
+def read_mp3(path: Path, seconds: float) -> Mp3 | None:
+    """The tags and the bit rate of an mp3 of this length; None where no frame is found at its start."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = _id3v2(file)
+        file.seek(max(size - 128, len(head)))
+        tail = file.read()
+        tail = tail if tail.startswith(b"TAG") else b""
+        frame = _first_frame(file, len(head))
+    if frame is None:
+        return None
+    constant = not (b"Xing" in frame or b"VBRI" in frame)
+    mean = (size - len(head) - len(tail)) * 8e-3 / max(seconds, 1e-3)
+    return Mp3(head, tail, _bit_rate(frame) if constant else mean, constant)
+
+
+def says_length(path: Path) -> bool:
+    """Whether the first frame of an mp3 tells how many follow; otherwise its length is guessed from the bit rate."""
+    with path.open("rb") as file:
+        frame = _first_frame(file, len(_id3v2(file)))
+    return frame is not None and any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
+
+
+def _first_frame(file: BinaryIO, start: int) -> bytes | None:
+    """The beginning of the first frame, with the place where a table of the others would be."""
+    file.seek(start)
+    data = file.read(_SEARCHED)
+    for place in range(len(data) - 4):
+        if _bit_rate(data[place : place + 4]):
+            return data[place : place + 200]
+    return None
+
+
+def _id3v2(file: BinaryIO) -> bytes:
+    """The tag that a file begins with, or nothing."""
+    start = file.read(10)
+    if len(start) < 10 or not start.startswith(b"ID3") or max(start[6:]) > 127:
+        return b""
+    length = sum(byte << 7 * place for place, byte in enumerate(reversed(start[6:])))
+    footer = 10 if start[5] & 0x10 else 0
+    if length + footer > min(_MOST_HEAD, os.fstat(file.fileno()).st_size - 10):
+        return b""
+    return start + file.read(length + footer)
+
+
+def _bit_rate(header: bytes) -> int:
+    """The bit rate in the header of a frame in kbit/s; zero where it is no such header."""
+    sync, version, layer = header[0] == 0xFF and header[1] >> 5 == 7, header[1] >> 3 & 3, header[1] >> 1 & 3
+    index, rate = header[2] >> 4, header[2] >> 2 & 3
+    if not sync or version == 1 or layer != 1 or index == 15 or rate == 3:
+        return 0
+    return _RATES[1 if version == 3 else 2][index]

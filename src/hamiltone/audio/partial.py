@@ -1,0 +1,112 @@
+"""A file that takes its place when it is whole, and leaves no trace otherwise."""
+
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from hamiltone.errors import InputError
+from hamiltone.leftovers import create, sweep
+
+
+class PartialFile:
+    """A temporary file beside `target`; `commit` puts it in its place, `discard` removes it.
+
+    Libraries write to `sink`, inside `errors_in_one_line`. What they call errors besides `OSError` and `ValueError` is
+    in `errors`. `head` comes before all that they write, and stays out of their sight.
+    """
+
+    def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
+        self._target, self._errors = target, errors
+        self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
+        with self.errors_in_one_line():
+            if self._path.exists() and not self._path.is_file():
+                raise OSError("it is not a regular file")
+            if not self._path.parent.exists():
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            sweep(self._path.parent, ".hamiltone-*.part")
+            self._temporary = self._path.with_name(f".hamiltone-{secrets.token_hex(8)}.part")
+            self._raw = create(self._temporary)
+        self.sink = Sink(self._raw, head)
+
+    def commit(self, tail: bytes = b"") -> None:
+        """Put the file, with `tail` at its end, in the place of the target."""
+        with self.errors_in_one_line():
+            self.sink.seek(0, os.SEEK_END)
+            self.sink.write(tail)
+            self.sink.check()
+            os.fsync(self._raw.fileno())
+            self._raw.close()
+            self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """Remove the file, unless it has taken its place."""
+        self._raw.close()
+        self._temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def errors_in_one_line(self) -> Iterator[None]:
+        """Turn what goes wrong while writing into an `InputError`, and hold signals back meanwhile."""
+        try:
+            with _signals_afterwards():
+                yield
+        except OSError as error:
+            raise InputError(f"{self._target}: cannot write: {error.strerror or error}") from error
+        except (*self._errors, ValueError) as error:
+            reason = getattr(error, "error_string", str(error))
+            raise InputError(f"{self._target}: cannot write: {' '.join(reason.split())}") from error
+
+
+class Sink:
+    """A raw file that keeps its first error for later: libraries write through callbacks, which must not raise."""
+
+    def __init__(self, raw: BinaryIO, head: bytes = b"") -> None:
+        self._raw = raw
+        self._error: OSError | None = None
+        self._start = 0
+        self.write(head)
+        self._start = len(head)
+
+    def write(self, data: bytes) -> int:
+        rest = memoryview(data)
+        try:
+            while self._error is None and len(rest):
+                rest = rest[self._raw.write(rest) :]
+        except OSError as error:
+            self._error = error
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._raw.seek(offset + (self._start if whence == os.SEEK_SET else 0), whence) - self._start
+
+    def tell(self) -> int:
+        return self._raw.tell() - self._start
+
+    def check(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+@contextmanager
+def _signals_afterwards() -> Iterator[None]:
+    """Hold signals back: a library calls Python to write, and what a handler raises in such a call would be lost."""
+    if threading.current_thread() is not threading.main_thread():  # others handle no signals
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in received[:1]:
+            signal.raise_signal(number)

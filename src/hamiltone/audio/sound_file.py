@@ -1,0 +1,161 @@
+"""Files that libsndfile reads and writes: wav, flac, ogg, mp3 and the like."""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import soundfile  # type: ignore[import-untyped]
+
+from hamiltone.audio.formats import (
+    FLOAT_SUBTYPES,
+    PCM_BITS,
+    AudioInfo,
+    Block,
+    Dtype,
+    Encoding,
+    clipped_samples,
+    to_pcm,
+    wav_or_rf64,
+)
+from hamiltone.audio.mp3 import Mp3, says_length
+from hamiltone.audio.partial import PartialFile
+from hamiltone.errors import InputError
+
+_READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
+_WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
+_LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
+_STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
+
+
+class _SequentialFile(soundfile.SoundFile):  # type: ignore[misc]
+    """A SoundFile that only goes forward: soundfile seeks after every block, which damages what follows in an mp3."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+class SoundFileReader:
+    """Reads what libsndfile knows. A truncated or damaged stream ends where it breaks, and `missing` tells."""
+
+    def __init__(self, path: Path, dtype: Dtype) -> None:
+        self._file = file = _SequentialFile(os.fsencode(path))  # a name need not be text in the encoding of the system
+        self._dtype = dtype
+        self._frames_read = 0
+        frames = _promised_frames(file.frames, file.extra_info)
+        self.info = AudioInfo(path, file.samplerate, file.channels, frames, Encoding(file.format, file.subtype))
+
+    def read(self, frames: int) -> Block:
+        """The next `frames` frames ``(L, C)``; fewer only at the end."""
+        blocks = [np.empty((0, self.info.channels), self._dtype)]
+        while frames > 0:
+            try:
+                block = self._file.read(min(frames, _READ_FRAMES), dtype=self._dtype, always_2d=True)
+            except soundfile.SoundFileError:
+                break
+            if not len(block):
+                break
+            blocks.append(block)
+            frames -= len(block)
+            self._frames_read += len(block)
+        return np.concatenate(blocks)
+
+    @property
+    def missing(self) -> float:
+        """Once all is read: the seconds that the header promises and the file does not hold."""
+        if self.info.encoding.format == "MP3" and not says_length(self.info.path):
+            return 0.0
+        return max(self.info.frames - self._frames_read, 0) / self.info.sample_rate
+
+    @property
+    def damaged(self) -> bool:
+        """Once all is read: whether anything is missing."""
+        return self.missing > 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _promised_frames(frames: int, log: str) -> int:
+    """The frames a header claims, from the line of libsndfile's log that corrects the size of the sample data."""
+    correction = re.search(r"(?:data|SSND) : (\d+) \(should be (\d+)\)", log)
+    claimed, present = map(int, correction.groups()) if correction else (0, 0)
+    return frames * claimed // present if 0 < present < claimed < _STREAMED_SIZE else frames
+
+
+class SoundFileWriter:
+    """Writes blocks to a file that takes the place of `target` when all is written, else leaves no trace.
+
+    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
+    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written as they are. `frames` is the length to
+    come: it decides between wav and RF64. An mp3 that comes `like` another one gets its bit rate, tags and cover.
+
+    Attributes:
+        clipped: How many samples were beyond full scale and are not any more.
+        note: What could not be kept, if anything.
+    """
+
+    def __init__(
+        self,
+        target: Path,
+        encoding: Encoding,
+        *,
+        sample_rate: int,
+        channels: int,
+        frames: int,
+        like: Mp3 | None = None,
+    ) -> None:
+        self.clipped, self.note = 0, ""
+        self._bits = PCM_BITS.get(encoding.subtype)
+        self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
+        self._tail = like.tail if like else b""
+        self._partial = PartialFile(target, errors=(soundfile.SoundFileError,), head=like.head if like else b"")
+        try:
+            with self._partial.errors_in_one_line():
+                self._file = _SequentialFile(
+                    self._partial.sink,
+                    "w",
+                    sample_rate,
+                    channels,
+                    encoding.subtype,
+                    format=wav_or_rf64(encoding, frames * channels),
+                    **(like.quality(sample_rate) if like else {}),
+                )
+        except BaseException:
+            self._partial.discard()
+            raise
+
+    def write(self, block: Block) -> None:
+        """Append a block ``(L, C)``."""
+        if block.dtype.kind == "f" and self._bits:
+            self.clipped += clipped_samples(block, self._bits)
+            block = to_pcm(block, self._bits)
+        elif block.dtype.kind == "f" and self._limit:
+            block = block.clip(-self._limit, self._limit)
+        with self._partial.errors_in_one_line():
+            for start in range(0, len(block), _WRITE_FRAMES):
+                self._file.write(block[start : start + _WRITE_FRAMES])
+                self._partial.sink.check()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        try:
+            if failure is None:
+                with self._partial.errors_in_one_line():
+                    self._file.close()
+                self._partial.commit(self._tail)
+        finally:
+            with suppress(InputError), self._partial.errors_in_one_line():
+                self._file.close()
+            self._partial.discard()

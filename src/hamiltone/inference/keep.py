@@ -1,0 +1,61 @@
+"""Passages that stay as they are: music, applause, anything that is no speech and no noise."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hamiltone.errors import InputError
+
+Passages = tuple[tuple[float, float], ...]
+"""Start and end of each passage in seconds."""
+
+FADE_SECONDS = 0.05
+_TIME = r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d*)?)"
+
+
+def parse_passages(text: str) -> Passages:
+    """Passages from a list such as ``0-12.5,1:30-2:05,59:00-``; one end may be left out.
+
+    >>> parse_passages("0-12.5,1:30-2:05,1:00:00-")
+    ((0.0, 12.5), (90.0, 125.0), (3600.0, inf))
+    """
+    passages = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        match = re.fullmatch(f"(?:{_TIME})?-(?:{_TIME})?", part)
+        if match is None:
+            raise InputError(f"expected passages such as 0-12.5,1:30-2:05, got {part!r}")
+        parts = match.groups()
+        start = _seconds(parts[:3]) if parts[2] else 0.0
+        passages.append((start, _seconds(parts[3:]) if parts[5] else float("inf")))
+    return check_passages(passages)
+
+
+def _seconds(parts: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds = (float(part or 0) for part in parts)
+    return 3600 * hours + 60 * minutes + seconds
+
+
+def check_passages(passages: Sequence[tuple[float, float]]) -> Passages:
+    """Raise an `InputError` where a passage does not end after it begins."""
+    for start, end in passages:
+        if not 0 <= start < end:
+            raise InputError(f"expected a passage that ends after it begins, got {start:g} to {end:g} s")
+    return tuple((float(start), float(end)) for start, end in passages)
+
+
+def outside(passages: Passages, start: int, length: int, sample_rate: int) -> NDArray[np.float32]:
+    """How much of the enhanced signal each of `length` samples from number `start` on takes.
+
+    Nothing within a passage, all of it from 50 ms before and behind one on, and a raised cosine in between.
+
+    Shape:
+        returns: ``(length, 1)``
+    """
+    time = (start + np.arange(length)) / sample_rate
+    distance = np.full(length, np.inf)
+    for first, last in passages:
+        distance = np.minimum(distance, np.maximum(np.maximum(first - time, time - last), 0))
+    share = np.sin(0.5 * np.pi * np.minimum(distance / FADE_SECONDS, 1)) ** 2
+    return share.astype(np.float32)[:, None]

@@ -1,0 +1,201 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from hamiltone.audio.formats import AudioInfo
+from hamiltone.audio.io import open_reader, open_writer, output_encoding
+from hamiltone.errors import InputError
+from videos import CLICKS, RATE, av, click_times, clicks, make_video, packets, sound_of
+
+VIDEOS = [
+    ("mp4", "libx264", "aac"),
+    ("m4v", "libx264", "alac"),
+    ("mov", "mpeg4", "pcm_s16le"),
+    ("mkv", "libx264", "ac3"),
+    ("mkv", "libx264", "flac"),
+    ("webm", "libvpx", "libopus"),
+    ("avi", "mpeg4", "libmp3lame"),
+    ("ts", "libx264", "aac"),
+    ("mpg", "mpeg1video", "mp2"),
+    ("flv", "flv", "aac"),
+    ("wmv", "wmv2", "wmav2"),
+    ("3gp", "mpeg4", "aac"),
+]
+
+
+def copy(source: Path, target: Path, scale: float = 1.0) -> tuple[AudioInfo, str]:
+    """Write the sound of a file, scaled, in the place of what it was; returns what was known of the source."""
+    with open_reader(source) as reader:
+        info = reader.info
+        with open_writer(target, output_encoding(info, target), info, info.frames) as writer:
+            while len(block := reader.read(7001)):
+                writer.write(block * np.float32(scale))
+        assert not reader.damaged
+    return info, writer.note
+
+
+def streams(path: Path) -> list[tuple[str, str]]:
+    with av.open(str(path)) as container:
+        return [
+            (stream.type, stream.codec_context.codec.canonical_name)
+            for stream in container.streams
+            if stream.codec_context
+        ]
+
+
+def chapters(path: Path) -> list[tuple[float, str]]:
+    with av.open(str(path)) as container:
+        return [(float(part["start"] * part["time_base"]), part["metadata"]["title"]) for part in container.chapters()]
+
+
+@pytest.mark.parametrize("start", [0.0, 0.4])
+@pytest.mark.parametrize(("suffix", "picture", "sound"), VIDEOS)
+def test_the_picture_is_copied_and_the_sound_stays_with_it(
+    tmp_path: Path, suffix: str, picture: str, sound: str, start: float
+) -> None:
+    format = "mp4" if suffix == "m4v" else None
+    source = make_video(tmp_path / f"a.{suffix}", picture, sound, start=start, format=format)
+    target = tmp_path / f"b.{suffix}"
+    _, note = copy(source, target, scale=0.5)
+    assert note == ""
+    assert streams(target) == streams(source)
+
+    before, after = packets(source), packets(target)
+    assert [data for _, data in after] == [data for _, data in before]
+    np.testing.assert_allclose(*(np.diff([time for time, _ in part]) for part in (before, after)), atol=1e-3)
+    np.testing.assert_allclose(click_times(target), click_times(source), atol=1.1e-3)
+    if suffix not in ("avi", "wmv"):  # they know no start, or hide it from PyAV
+        np.testing.assert_allclose(click_times(target), np.array(CLICKS) + start, atol=0.03)
+
+    loud = [np.abs(sound_of(path)[1]).max() for path in (source, target)]
+    assert loud[1] == pytest.approx(loud[0] / 2, rel=0.1)
+    with av.open(str(source)) as first, av.open(str(target)) as second:
+        assert second.metadata.get("title") == first.metadata.get("title")
+    assert chapters(target) == chapters(source)
+
+
+def test_every_other_sound_is_copied(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mkv", "libx264", "ac3", sounds=3)
+    copy(source, tmp_path / "b.mkv", scale=0.5)
+    for number in (1, 2):
+        before, after = (packets(path, "audio", number) for path in (source, tmp_path / "b.mkv"))
+        assert [data for _, data in after] == [data for _, data in before]
+    assert packets(source, "audio") != packets(tmp_path / "b.mkv", "audio")
+
+
+@pytest.mark.parametrize(("suffix", "sound"), [("mp4", "aac"), ("mkv", "flac"), ("webm", "libopus")])
+def test_a_gap_in_the_sound_keeps_what_follows_in_its_place(tmp_path: Path, suffix: str, sound: str) -> None:
+    picture = "libvpx" if suffix == "webm" else "libx264"
+    source = make_video(tmp_path / f"a.{suffix}", picture, sound, gap=0.5)
+    assert click_times(source)[-1] == pytest.approx(CLICKS[-1] + 0.5, abs=0.03)
+    copy(source, tmp_path / f"b.{suffix}")
+    np.testing.assert_allclose(click_times(tmp_path / f"b.{suffix}"), click_times(source), atol=2e-3)
+
+
+def test_a_picture_that_stands_on_its_side_still_does(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mp4", "libx264")
+    data = bytearray(source.read_bytes())
+    place = data.index(b"tkhd") + 4 + 40
+    quarter = b"".join(number.to_bytes(4, "big", signed=True) for number in (0, 65536, 0, -65536, 0, 0, 0, 0, 1 << 30))
+    data[place : place + 36] = quarter
+    source.write_bytes(data)
+    copy(source, tmp_path / "b.mp4")
+    result = (tmp_path / "b.mp4").read_bytes()
+    turned = result[result.index(b"tkhd") + 44 :][:16]
+    assert turned == quarter[:16]
+
+
+def test_the_codec_of_the_sound_changes_where_the_format_or_ffmpeg_cannot_hold_it(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mkv", "libx264", "flac")
+    copy(source, tmp_path / "b.ts")
+    assert streams(tmp_path / "b.ts") == [("video", "h264"), ("audio", "aac")]
+    assert [data for _, data in packets(tmp_path / "b.ts")] != []
+
+
+def test_sound_goes_out_of_a_video_and_its_cover_stays_with_it(tmp_path: Path) -> None:
+    make_video(tmp_path / "a.mp4", "libx264")
+    copy(tmp_path / "a.mp4", tmp_path / "b.m4a")
+    assert streams(tmp_path / "b.m4a") == [("audio", "aac")]
+    covered = tmp_path / "c.m4a"
+    with av.open(str(tmp_path / "b.m4a")) as source, av.open(str(covered), "w", format="mp4") as container:
+        sound = container.add_stream_from_template(source.streams.audio[0])
+        cover = container.add_stream("png", rate=1, width=16, height=16)
+        cover.pix_fmt, cover.disposition = "rgb24", av.stream.Disposition.attached_pic
+        container.metadata["artist"] = "somebody"
+        for packet in cover.encode(av.VideoFrame.from_ndarray(np.full((16, 16, 3), 99, np.uint8), "rgb24")):
+            container.mux(packet)
+        for packet in source.demux():
+            if packet.size:
+                packet.stream = sound
+                container.mux(packet)
+    copy(covered, tmp_path / "d.m4a")
+    assert (tmp_path / "d.m4a").read_bytes()[4:12] == b"ftypM4A "
+    with av.open(str(tmp_path / "d.m4a")) as container:
+        assert container.metadata["artist"] == "somebody"
+        assert container.streams.video[0].disposition & av.stream.Disposition.attached_pic
+    assert [data for _, data in packets(tmp_path / "d.m4a")] == [data for _, data in packets(covered)]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "most"), [("m4a", 1024), ("aac", 2048), ("ac3", 1536), ("mp2", 1152), ("wma", 4096), ("mka", 1024)]
+)
+def test_lossy_sound_is_as_long_as_it_was_up_to_a_frame_and_keeps_its_bit_rate(
+    tmp_path: Path, suffix: str, most: int
+) -> None:
+    soundfile.write(tmp_path / "a.wav", clicks(), RATE)
+    copy(tmp_path / "a.wav", tmp_path / f"b.{suffix}")
+    info, _ = copy(tmp_path / f"b.{suffix}", tmp_path / f"c.{suffix}")
+    for name in ("b", "c"):
+        count = len(sound_of(tmp_path / f"{name}.{suffix}")[1])
+        assert 0 <= count - len(clicks()) <= most + (most if name == "c" else 0)
+    sizes = [(tmp_path / f"{name}.{suffix}").stat().st_size for name in ("b", "c")]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.05)
+    assert info.track is not None
+
+
+@pytest.mark.parametrize("suffix", ["wv", "tta"])
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24"])
+def test_lossless_sound_stays_exact(tmp_path: Path, suffix: str, subtype: str) -> None:
+    soundfile.write(tmp_path / "a.wav", clicks(), RATE, subtype=subtype)
+    copy(tmp_path / "a.wav", tmp_path / f"b.{suffix}")
+    with open_reader(tmp_path / f"b.{suffix}", "float64") as reader:
+        np.testing.assert_array_equal(reader.read(10**7), soundfile.read(tmp_path / "a.wav")[0])
+
+
+def test_a_healthy_stream_without_a_header_is_not_damaged(tmp_path: Path) -> None:
+    """Its length is guessed from the bit rate of its start, which here is far from the mean."""
+    sound = np.zeros((4 * len(clicks()), 2))
+    sound[len(clicks()) :] += 0.2 * np.random.default_rng(0).standard_normal((3 * len(clicks()), 2))
+    soundfile.write(tmp_path / "a.wav", sound, RATE)
+    copy(tmp_path / "a.wav", tmp_path / "a.aac")
+    with open_reader(tmp_path / "a.aac") as reader:
+        guessed, count = reader.info.frames, 0
+        while len(block := reader.read(10_000)):
+            count += len(block)
+        assert (reader.missing, reader.damaged) == (0, False)
+    assert abs(guessed - count) > RATE / 2  # or the test shows nothing
+    assert count >= len(sound)
+
+
+def test_a_failure_leaves_an_earlier_file_and_nothing_else(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mp4", "libx264")
+    (tmp_path / "b.mp4").write_bytes(b"earlier")
+    with open_reader(source) as reader:
+        info = reader.info
+        with (
+            pytest.raises(RuntimeError, match="midway"),
+            open_writer(tmp_path / "b.mp4", output_encoding(info, tmp_path / "b.mp4"), info, 0) as writer,
+        ):
+            writer.write(reader.read(RATE))
+            raise RuntimeError("midway")
+    assert (tmp_path / "b.mp4").read_bytes() == b"earlier"
+    assert {path.name for path in tmp_path.iterdir()} == {"a.mp4", "b.mp4"}
+
+
+def test_what_a_format_cannot_hold_is_one_line(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", np.zeros((100, 9), np.float32), RATE)
+    with pytest.raises(InputError, match=r"b\.m4a: cannot write: mp4 holds at most 8 channels, not 9$"):
+        copy(tmp_path / "a.wav", tmp_path / "b.m4a")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.wav"}
