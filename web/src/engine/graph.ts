@@ -10,6 +10,7 @@ const SAMPLE_RATE = 16_000;
 const SIZE = 512;
 const HOP = 256;
 const BINS = SIZE / 2 + 1;
+const WARM_UP = 12; // steps until the browser has compiled the code for good: they must not come late
 
 /** Start onnxruntime with its compiled code; one thread needs no special headers from the server. */
 export function startRuntime(wasm: ArrayBuffer): void {
@@ -40,7 +41,7 @@ export async function openWindowModel(content: ArrayBuffer): Promise<WindowModel
 export async function openStepModel(content: ArrayBuffer): Promise<() => StepModel> {
   const session = await open(content);
   const shapes = session.inputMetadata.flatMap((input) => (input.isTensor && input.name !== "spectrum" ? [input] : []));
-  return () => {
+  const fresh = (): StepModel => {
     let states: Record<string, ort.Tensor> = {};
     for (const { name, shape } of shapes) {
       const sizes = shape as number[];
@@ -56,4 +57,7 @@ export async function openStepModel(content: ArrayBuffer): Promise<() => StepMod
       },
     };
   };
+  const trial = fresh();
+  for (let n = 0; n < WARM_UP; n++) await trial.step(new Float32Array(2 * BINS));
+  return fresh;
 }

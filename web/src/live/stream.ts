@@ -1,6 +1,6 @@
 /** Chunks of live sound in, chunks of the same size without noise out, as `hamiltone.Stream` does for one channel. */
 
-import { between, highBandGain, multiply, squared } from "../sound/bands.ts";
+import { between, highBandGain, multiply } from "../sound/bands.ts";
 import { Fifo } from "../sound/fifo.ts";
 import { gcd, Resampler } from "../sound/resample.ts";
 import { Frames } from "./frames.ts";
@@ -14,7 +14,6 @@ export interface StepModel {
 
 const LOUDEST = 1e6; // 120 dB over full scale is no sound
 const FADE_SECONDS = 0.02; // from one strength to the other
-const FLOOR = 5e-9; // of a frame's mean energy: what an empty bin counts
 
 export class Stream {
   /** The constant delay in samples. */
@@ -28,6 +27,7 @@ export class Stream {
   private readonly dry = new Fifo();
   private readonly ready: Fifo;
   private readonly high: number[] = []; // gains of the last frames
+  private readonly most: number; // of them that may still be needed
   private hops = 0; // taken by the model
   private done = 0; // samples that are ready, and were
   private mix = 1;
@@ -43,6 +43,7 @@ export class Stream {
     }
     this.latency = this.delay();
     this.ready = new Fifo(this.latency);
+    this.most = 4 + Math.floor((this.back?.[0].reach ?? 0) / model.hop);
   }
 
   /** The next samples of the clean sound, as many as in `chunk`. */
@@ -65,20 +66,14 @@ export class Stream {
     const spectrum = this.frames.analyse(hop);
     const gain = await this.model.step(spectrum);
     if (!gain.every(Number.isFinite)) throw new Error("The model's result is not finite; the model is damaged.");
-    this.high.push(this.highGain(spectrum, gain));
+    const seen = Math.min(this.sampleRate / this.model.sampleRate, 1);
+    if (this.high.length > this.most) this.high.shift();
+    this.high.push(highBandGain(spectrum, gain, 0, this.frames.bins, seen));
     multiply(spectrum, gain);
     const filtered = this.frames.synthesise(spectrum);
     this.hops += 1;
     if (this.hops === 1) return; // what lies before the signal
     this.emit(this.back ? this.widen(filtered, this.back) : filtered);
-  }
-
-  private highGain(spectrum: Float32Array, gain: Float32Array): number {
-    const bins = this.frames.bins;
-    let energy = 0;
-    for (let k = 0; k < bins; k++) energy += squared(spectrum, 2 * k);
-    const seen = Math.min(this.sampleRate / this.model.sampleRate, 1);
-    return highBandGain(spectrum, gain, 0, bins, seen, (FLOOR * energy) / bins + 1e-30);
   }
 
   /** Back at the stream's rate, with the band that the model does not see, scaled. */
@@ -88,8 +83,6 @@ export class Stream {
     const result = clean.pull(clean.waiting);
     const carried = low.pull(result.length);
     const dry = this.dry.peek(result.length);
-    const most = 4 + Math.floor(clean.reach / this.model.hop);
-    if (this.high.length > most) this.high.splice(0, this.high.length - most);
     const first = this.hops - this.high.length;
     const ratio = this.model.sampleRate / (this.sampleRate * this.model.hop);
     for (let n = 0; n < result.length; n++) {

@@ -1,20 +1,18 @@
 /** What happens above the model's band: it is scaled by what the model does to the octave below. */
 
+const FLOOR = 5e-9; // of a frame's mean energy: what an empty bin counts
+
 /**
  * The gain for the band that the model does not see, from the top octave that it does see; at most one.
  *
  * `spectrum` and `gain` are pairs; those of the frame begin at `at`. `seen` is the share of the model's bins that the
- * sound fills. An empty bin counts as much as `floor`.
+ * sound fills.
  */
-export function highBandGain(
-  spectrum: Float32Array,
-  gain: Float32Array,
-  at: number,
-  bins: number,
-  seen: number,
-  floor: number,
-): number {
+export function highBandGain(spectrum: Float32Array, gain: Float32Array, at: number, bins: number, seen: number): number {
   const top = seen * (bins - 1);
+  let total = 0;
+  for (let bin = 0; bin < bins; bin++) total += squared(spectrum, at + 2 * bin);
+  const floor = (FLOOR * total) / bins + 1e-30;
   let [energy, kept] = [0, 0];
   for (let bin = Math.ceil(top / 2); bin <= Math.floor(top); bin++) {
     const share = squared(spectrum, at + 2 * bin) + floor;

@@ -15,8 +15,6 @@ export interface WindowModel {
   gain(spectrum: Float32Array, frames: number): Promise<Float32Array>;
 }
 
-const HIGH_BAND_FLOOR = 1e-6; // of a spectrum of unit level
-
 /** Hands the cleaned recording to `emit`, block after block, in memory that does not grow with its length. */
 export async function enhance(
   source: Source,
@@ -32,9 +30,8 @@ export async function enhance(
     const window = await source.read(start, Math.min(stride + overlap, frames - start));
     const cleaned = await enhanceWindow(window, source.sampleRate, groups, model);
     if (tail) crossFade(cleaned, tail, fade);
-    const last = number === count - 1;
-    emit(start, last ? cleaned : cleaned.map((plane) => plane.slice(0, stride)));
-    tail = cleaned.map((plane) => plane.slice(stride));
+    tail = cleaned.map((plane) => plane.slice(stride)); // what is emitted may be handed on for good
+    emit(start, number === count - 1 ? cleaned : cleaned.map((plane) => plane.slice(0, stride)));
   }
 }
 
@@ -84,7 +81,7 @@ async function enhanceGroup(window: Planes, sampleRate: number, model: WindowMod
 
   const ratio = sampleRate / model.sampleRate;
   const high = Float64Array.from({ length: frames }, (_, t) =>
-    highBandGain(reference, gain, t * stft.bins * 2, stft.bins, Math.min(ratio, 1), HIGH_BAND_FLOOR),
+    highBandGain(reference, gain, t * stft.bins * 2, stft.bins, Math.min(ratio, 1)),
   );
   return window.map((plane, n) => {
     const length = plane.length;

@@ -5,7 +5,7 @@ import { clock, find } from "./elements.ts";
 import { Player, type Side } from "./player.ts";
 import { type Samples, Spectrogram } from "./spectrogram.ts";
 
-const MARKS = [500, 1000, 2000, 4000, 8000];
+const MARKS = [1, 2, 4, 8]; // kHz
 
 export class Comparison {
   private readonly player: Player;
@@ -55,7 +55,7 @@ export class Comparison {
     find("name").textContent = recording.name;
     const { duration, sampleRate, numberOfChannels } = recording.before;
     const channels = numberOfChannels === 1 ? "mono" : numberOfChannels === 2 ? "stereo" : `${numberOfChannels} channels`;
-    find("about").textContent = `${clock(duration)} · ${sampleRate / 1000} kHz · ${channels}`;
+    find("about").textContent = `${clock(Math.round(duration))} · ${sampleRate / 1000} kHz · ${channels}`;
     this.seek.max = String(duration);
     this.player.load(recording);
     find("working").hidden = false;
@@ -137,10 +137,11 @@ export class Comparison {
   }
 
   private mark(scale: HTMLElement): void {
-    const marks = MARKS.filter((frequency) => this.before.place(frequency) < 0.97).map((frequency) => {
+    const visible = MARKS.filter((frequency) => this.before.place(1000 * frequency) < 0.97);
+    const marks = visible.map((frequency) => {
       const mark = document.createElement("span");
-      mark.textContent = frequency < 1000 ? `${frequency} Hz` : `${frequency / 1000} kHz`;
-      mark.style.bottom = `${100 * this.before.place(frequency)}%`;
+      mark.textContent = `${frequency} kHz`;
+      mark.style.bottom = `${100 * this.before.place(1000 * frequency)}%`;
       return mark;
     });
     scale.replaceChildren(...marks);
@@ -154,9 +155,10 @@ export class Comparison {
 
   private showPosition(): void {
     const { position, duration } = this.player;
+    const whole = clock(Math.round(duration));
     this.seek.value = String(position);
-    this.seek.setAttribute("aria-valuetext", `${clock(position)} of ${clock(duration)}`);
-    find("time").textContent = `${clock(position)} / ${clock(duration)}`;
+    this.seek.setAttribute("aria-valuetext", `${clock(position)} of ${whole}`);
+    find("time").textContent = `${clock(position)} / ${whole}`;
     find("playhead").style.left = `${duration ? (100 * position) / duration : 0}%`;
   }
 
