@@ -3,14 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check docs fuzz bench tables pages clean
+.PHONY: demo test check docs fuzz bench tables pages web pictures clean
 
 demo: .venv/installed
 	mkdir -p demo
 	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav --overwrite
 	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav.'
 
-test: .venv/developing
+test: .venv/developing web/node_modules/.package-lock.json
 	$(BIN)/python -m pytest
 
 check: .venv/developing
@@ -42,8 +42,16 @@ pages: .venv/developing
 	$(BIN)/hamiltone reproduce pages
 	$(BIN)/python tools/card.py
 
+# The page of `hamiltone page`, from web/ to src/hamiltone/page/static; needs Node.
+web: web/node_modules/.package-lock.json
+	cd web && npm run build
+
+# The pictures of the README: the sample before and after, and the page in Chromium.
+pictures: .venv/developing web/node_modules/.package-lock.json
+	$(BIN)/python tools/pictures.py
+
 clean:
-	rm -rf .venv build dist demo site
+	rm -rf .venv build dist demo site web/node_modules web/build
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -55,3 +63,8 @@ clean:
 	$(PIP) --editable '.[dev,docs]'
 	$(PIP) --editable '.[metrics]' || echo 'The metrics could not be installed (is there a C compiler?): their tests will be skipped.'
 	touch $@
+
+# The tests of the page need these; without npm they are skipped.
+web/node_modules/.package-lock.json: web/package-lock.json
+	@if command -v npm > /dev/null; then (cd web && npm ci) || echo 'The packages of the page could not be installed: its tests will be skipped.'; \
+	else echo 'npm is not installed (apt install nodejs npm): the tests of the page will be skipped.'; fi

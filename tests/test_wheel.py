@@ -62,3 +62,10 @@ def test_the_installed_package_carries_its_models_and_enhances_with_the_default_
     assert _run(environment, "python", "-c", code) == (
         "compact compact-hamilton compact-shared live toy toy-hamilton (1600,)"
     )
+
+
+def test_the_installed_package_carries_the_page(environment):
+    _run(environment, "hamiltone", "page", "--write", "page")
+    names = {path.relative_to(environment / "page").as_posix() for path in (environment / "page").rglob("*.*")}
+    assert {"index.html", "licences.txt", "models/compact.onnx", "models/live.onnx"} <= names
+    assert any(name.endswith(".wasm.gz") for name in names) and any(name.endswith(".js") for name in names)

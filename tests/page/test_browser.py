@@ -98,7 +98,8 @@ def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folde
     problems = browse("broken", address, folder)["problems"]
     assert problems == {
         "broken.wav": "broken.wav: This WAV file holds no samples: it is damaged or cut short.",
-        "noise.mp3": "noise.mp3: This file cannot be read: it is no recording that this browser knows, or it is damaged.",
+        "noise.mp3": "noise.mp3: This file cannot be read: "
+        "it is no recording that this browser knows, or it is damaged.",
         "empty.wav": "empty.wav: This file is empty.",
         "nan.wav": "nan.wav: The recording contains samples that are no numbers.",
     }

@@ -30,7 +30,7 @@ def test_the_build_is_that_of_the_sources():
         path = WEB / source
         for file in sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]:
             stamp.update(file.relative_to(WEB).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    assert json.loads((STATIC / "build.json").read_text())["sources"] == stamp.hexdigest(), "run make page"
+    assert json.loads((STATIC / "build.json").read_text())["sources"] == stamp.hexdigest(), "run make web"
 
 
 def test_the_page_says_what_it_may_load_and_that_is_its_own():

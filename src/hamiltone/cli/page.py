@@ -19,7 +19,8 @@ def page(
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
     write: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the page to a new folder for any web server, and leave.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the page to a new folder for any web server, and leave."),
     ] = None,
 ) -> None:
     """Open a page that cleans recordings and live sound in the browser.
@@ -37,7 +38,9 @@ def page(
 
     if write is not None:
         size = write_page(write)
-        typer.echo(printable(f"{write}: {size / 2**20:.1f} MiB; serve it by https, or browsers keep the microphone back"))
+        typer.echo(
+            printable(f"{write}: {size / 2**20:.1f} MiB; serve it by https, or browsers keep the microphone back")
+        )
         return
     with PageServer(page_files(), port) as server:
         ended = threading.Event()
