@@ -45,6 +45,6 @@ def browse(case: str, address: str, folder: Path) -> dict[str, Any]:
     result = json.loads(line)
     assert "error" not in result, result["error"]
     seen = result["seen"]
-    assert seen.get("complaints", []) == [], "the browser's console"
-    assert seen.get("requests", []) == [], "nothing is asked for after the page has loaded"
+    assert not seen.get("complaints"), f"the browser's console: {seen['complaints']}"
+    assert not seen.get("requests"), f"asked for after the page has loaded: {seen['requests']}"
     return seen

@@ -1,4 +1,4 @@
-"""``make pictures``: the pictures of the README in docs/assets, from examples/noisy.wav and from the page in Chromium."""
+"""``make pictures``: the pictures of the README in docs/assets, from examples/noisy.wav and the page in Chromium."""
 
 import shutil
 import subprocess

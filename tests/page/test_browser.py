@@ -27,11 +27,11 @@ LIMIT_MB = 500  # for ten minutes at 16 kHz, which are 37 MB before and as much 
 def address() -> Iterator[str]:
     """The page, served by the command."""
     command = [sys.executable, "-m", "hamiltone", "page", "--no-browser", "--port", "0"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    yield child.stdout.readline().split(" at ")[1].split()[0]
-    child.terminate()
-    assert child.wait(60) == 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        yield child.stdout.readline().split(" at ")[1].split()[0]
+        child.terminate()
+        assert child.wait(60) == 0
 
 
 @pytest.fixture(scope="module")

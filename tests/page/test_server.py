@@ -153,6 +153,7 @@ main()
     connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=30)
     connection.request("GET", "/")
     assert b"hamiltone" in connection.getresponse().read()
+    connection.close()
     child.send_signal(number)
     output, errors = child.communicate(timeout=60)
     assert child.returncode == 0 and output == "" and "Traceback" not in errors

@@ -38,7 +38,6 @@ async function open({ prepare, ...options } = {}) {
   if (prepare) await page.addInitScript(prepare);
   await page.goto(address);
   await page.locator("#choose:enabled").waitFor();
-  await page.waitForLoadState("networkidle"); // browsers fetch a page's icon last of all
   context.on("request", (request) => /^(https?|wss?):/.test(request.url()) && requests.push(request.url()));
   return { page, context, requests, complaints };
 }

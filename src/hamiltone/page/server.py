@@ -29,7 +29,7 @@ _POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self' 'wasm-unsafe-eval'",  # onnxruntime is WebAssembly
         "style-src 'self'",
-        "img-src 'self'",
+        "img-src 'self' data:",  # the icon, which browsers otherwise fetch whenever they like
         "connect-src 'self'",
         "worker-src 'self'",
         "media-src 'self' blob:",

@@ -127,7 +127,7 @@ export class Spectrogram {
 }
 
 function paint(pixels: Uint8ClampedArray, at: number, share: number): void {
-  const place = Math.min(Math.max(share, 0), 1) * (COLOURS.length - 1);
+  const place = Math.min(Math.max(share || 0, 0), 1) * (COLOURS.length - 1);
   const below = Math.min(Math.floor(place), COLOURS.length - 2);
   for (let part = 0; part < 3; part++) {
     const [from, to] = [COLOURS[below]![part]!, COLOURS[below + 1]![part]!];
