@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check docs fuzz bench tables graphs pages clean
+.PHONY: demo test check docs fuzz bench tables graphs pages web pictures clean
 
 # Runs the bare install and says how long the enhancement took.
 demo: .venv/installed
@@ -13,7 +13,7 @@ demo: .venv/installed
 
 # One process per core, one thread each; a file stays in one process, which makes its fixtures once.
 JOBS ?= 2
-test: .venv/developing
+test: .venv/developing web/node_modules/.package-lock.json
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
 check: .venv/developing
@@ -50,8 +50,16 @@ pages: .venv/developing
 	$(BIN)/python tools/card.py
 	$(BIN)/python tools/quality_plot.py
 
+# The page of `hamiltone page`, from web/ to src/hamiltone/page/static; needs Node.
+web: web/node_modules/.package-lock.json
+	cd web && npm run build
+
+# The pictures of the README: the sample before and after, and the page in Chromium.
+pictures: .venv/developing web/node_modules/.package-lock.json
+	$(BIN)/python tools/pictures.py
+
 clean:
-	rm -rf .venv build dist demo site
+	rm -rf .venv build dist demo site web/node_modules web/build
 
 # The bare install, without torch.
 .venv/installed: pyproject.toml constraints.txt
@@ -64,3 +72,8 @@ clean:
 	$(PIP) --editable '.[dev,docs]'
 	$(PIP) --editable '.[metrics]' || echo 'The metrics could not be installed (is there a C compiler?): their tests will be skipped.'
 	touch $@
+
+# The tests of the page need these; without npm they are skipped.
+web/node_modules/.package-lock.json: web/package-lock.json
+	@if command -v npm > /dev/null; then (cd web && npm ci) || echo 'The packages of the page could not be installed: its tests will be skipped.'; \
+	else echo 'npm is not installed (apt install nodejs npm): the tests of the page will be skipped.'; fi

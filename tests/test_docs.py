@@ -122,10 +122,10 @@ def test_the_enhance_commands_of_the_readme_run(workplace):
     signal, rate = soundfile.read("noisy.wav")
     soundfile.write("talk.mp3", signal, rate)
     lines = readme("enhance")
-    assert len(lines) == 2
+    assert len(lines) == 3
     for arguments in lines:
         run(arguments)
-    assert Path("noisy.enhanced.wav").is_file() and Path("clean/first.wav").is_file()
+    assert Path("noisy.enhanced.wav").is_file() and Path("less.wav").is_file() and Path("clean/first.wav").is_file()
 
 
 def test_the_training_commands_of_the_readme_run(workplace):
@@ -139,11 +139,11 @@ def test_the_training_commands_of_the_readme_run(workplace):
 
 
 def test_the_long_commands_of_the_readme_are_understood():
-    lines = readme("reproduce", "analyse", "live")
+    lines = readme("reproduce", "analyse", "live", "page")
     assert len(lines) >= 3
     for arguments in lines:
         run(arguments, "--help")  # a verb or an option that is not there fails before the help is printed
-    known = {"enhance", "live", "train", "accuracy", "reproduce", "analyse"}
+    known = {"enhance", "live", "page", "train", "accuracy", "reproduce", "analyse"}
     every = [line for block in blocks(ROOT / "README.md", "") for line in commands(block)]
     assert {line[0] for line in every} == known, "a new command of the README needs a test"
 

@@ -76,3 +76,10 @@ def test_the_bare_install_asks_for_no_torch(environment):
     )
     needed = {re.split(r"[<>=]", line)[0] for line in _run(environment, "python", "-c", code).split()}
     assert needed == {"numpy", "onnxruntime", "rich", "soundfile", "soxr", "typer"}
+
+
+def test_the_installed_package_carries_the_page(environment):
+    _run(environment, "hamiltone", "page", "--write", "page")
+    names = {path.relative_to(environment / "page").as_posix() for path in (environment / "page").rglob("*.*")}
+    assert {"index.html", "licences.txt", "models/compact.onnx", "models/live.onnx"} <= names
+    assert any(name.endswith(".wasm.gz") for name in names) and any(name.endswith(".js") for name in names)

@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import accuracy, analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, train
+from hamiltone.cli import (
+    accuracy,
+    analyse,
+    bench,
+    enhance,
+    evaluate,
+    export,
+    live,
+    page,
+    presets,
+    reproduce,
+    runs,
+    train,
+)
 from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
@@ -29,6 +42,7 @@ app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(export.export)
 app.command()(live.live)
+app.command()(page.page)
 app.command()(presets.presets)
 app.command()(reproduce.reproduce)
 app.command()(runs.runs)

@@ -1,0 +1,50 @@
+"""What the tests of the page need beside Python: node, its packages, and Chromium."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+WEB = Path(__file__).parents[1] / "web"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def find_chromium() -> str | None:
+    return next(filter(None, map(shutil.which, _BROWSERS)), None)
+
+
+def missing(*, browser: bool) -> str:
+    """In one line what is missing, or nothing."""
+    if not shutil.which("node"):
+        return "the page's tests need Node: apt install nodejs npm"
+    if not (WEB / "node_modules" / "playwright-core").is_dir():
+        return "the page's tests need its packages: cd web && npm ci"
+    if browser and not find_chromium():
+        return "the page's tests need Chromium: apt install chromium"
+    return ""
+
+
+def node(*arguments: str | Path, timeout: float = 1800) -> str:
+    """Run a script of web/ and return what it prints."""
+    done = subprocess.run(["node", *arguments], cwd=WEB, capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def compile_typescript(project: str) -> None:
+    """Check the types of a project; of that of the tests, what it needs goes to web/build."""
+    node(WEB / "node_modules" / "typescript" / "bin" / "tsc", "-p", project)
+
+
+def browse(case: str, address: str, folder: Path) -> dict[str, Any]:
+    """Run a case of web/tests/cases.mjs and return what it saw."""
+    chromium = find_chromium()
+    assert chromium is not None
+    (line,) = node("tests/browser.mjs", chromium, address, folder, case).splitlines()
+    result = json.loads(line)
+    assert "error" not in result, result["error"]
+    seen = result["seen"]
+    assert not seen.get("complaints"), f"the browser's console: {seen['complaints']}"
+    assert not seen.get("requests"), f"asked for after the page has loaded: {seen['requests']}"
+    return seen

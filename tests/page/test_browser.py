@@ -1,0 +1,178 @@
+"""The page in Chromium: served by the command, used as people do, its results beside those of the command line."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+
+import hamiltone
+from browser import browse, missing
+from hamiltone.data.synthetic import speech
+from hamiltone.inference import enhance_file
+from hamiltone.page.files import WEIGHTS
+
+pytestmark = pytest.mark.skipif(bool(missing(browser=True)), reason=missing(browser=True))
+NOISY = Path(__file__).parents[2] / "examples" / "noisy.wav"
+LIMIT_MB = 500  # for ten minutes at 16 kHz, which are 37 MB before and as much after
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The page, served by the command."""
+    command = [sys.executable, "-m", "hamiltone", "page", "--no-browser", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        yield child.stdout.readline().split(" at ")[1].split()[0]
+        child.terminate()
+        assert child.wait(60) == 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Recordings of all kinds."""
+    folder = tmp_path_factory.mktemp("page")
+    shutil.copy(NOISY, folder / "noisy.wav")  # long enough for several windows
+    signal, rate = soundfile.read(NOISY)
+    soundfile.write(folder / "microphone.wav", soxr.resample(signal, rate, 48_000), 48_000)
+    voice = soxr.resample(signal[: 3 * rate], rate, 44_100)
+    hiss = 0.003 * np.random.default_rng(0).standard_normal((voice.size, 2))
+    soundfile.write(folder / "stereo.wav", voice[:, None] * [1.0, 0.6] + hiss, 44_100, subtype="PCM_24")
+    soundfile.write(folder / "noisy.flac", soxr.resample(signal[: 2 * rate], rate, 22_050), 22_050)
+    soundfile.write(folder / "minute.wav", np.tile(signal, 6)[: 60 * rate], rate)
+    (folder / "broken.wav").write_bytes(NOISY.read_bytes()[:30])
+    (folder / "noise.mp3").write_bytes(np.random.default_rng(0).bytes(5000))
+    (folder / "empty.wav").write_bytes(b"")
+    soundfile.write(folder / "nan.wav", np.full(1000, np.nan), 16_000, subtype="FLOAT")
+    return folder
+
+
+def snr(found: Path, expected: Path) -> float:
+    """Decibels from the expected recording down to what differs from it; format and length are equal."""
+    a, b = soundfile.info(found), soundfile.info(expected)
+    assert (a.samplerate, a.channels, a.frames, a.subtype) == (b.samplerate, b.channels, b.frames, b.subtype)
+    x, y = soundfile.read(found)[0], soundfile.read(expected)[0]
+    return 10 * np.log10(np.square(y).sum() / max(np.square(x - y).sum(), 1e-20))
+
+
+def test_the_page_loads_under_its_policy(address, folder):
+    seen = browse("load", address, folder)
+    assert seen["title"].startswith("hamiltone") and seen["status"] == "Ready."
+
+
+def test_a_dropped_file_is_cleaned_as_by_the_command_without_a_network(address, folder):
+    seen = browse("drop", address, folder)
+    assert seen["name"] == "noisy.enhanced.wav" and seen["about"] == "0:12 · 16 kHz · mono"
+    enhance_file(folder / "noisy.wav", folder / "noisy.python.wav")
+    assert snr(folder / "noisy.page.wav", folder / "noisy.python.wav") > 60
+
+
+def test_rate_channels_bits_and_strength_are_those_of_the_command(address, folder):
+    seen = browse("choose", address, folder)
+    assert seen["about"] == "0:03 · 44.1 kHz · stereo"
+    enhance_file(folder / "stereo.wav", folder / "stereo.python.wav", strength=0.5)
+    assert snr(folder / "stereo.page.wav", folder / "stereo.python.wav") > 60
+
+
+def test_a_compressed_file_keeps_its_rate(address, folder):
+    assert browse("compressed", address, folder)["about"] == "0:02 · 22.05 kHz · mono"
+    enhance_file(folder / "noisy.flac", folder / "flac.python.wav")
+    assert snr(folder / "flac.page.wav", folder / "flac.python.wav") > 60
+
+
+def test_the_switch_keeps_the_position_and_the_picture_seeks(address, folder):
+    seen = browse("play", address, folder)
+    assert seen["side"] == "before" and seen["before"] > seen["after"] > 0.3
+    assert seen["before"] - seen["after"] < 5  # it went on, not back to the beginning
+    assert 0.74 < seen["sought"] < 0.9
+    assert seen["heard"] > 0.01
+
+
+def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folder):
+    problems = browse("broken", address, folder)["problems"]
+    assert problems == {
+        "broken.wav": "broken.wav: This WAV file holds no samples: it is damaged or cut short.",
+        "noise.mp3": "noise.mp3: This file cannot be read: "
+        "it is no recording that this browser knows, or it is damaged.",
+        "empty.wav": "empty.wav: This file is empty.",
+        "nan.wav": "nan.wav: The recording contains samples that are no numbers.",
+    }
+
+
+def test_another_file_takes_the_place_of_one_that_is_being_cleaned(address, folder):
+    assert browse("change", address, folder)["name"] == "noisy.wav"
+    enhance_file(folder / "noisy.wav", folder / "second.python.wav")
+    assert snr(folder / "second.page.wav", folder / "second.python.wav") > 60
+
+
+@pytest.mark.parametrize("case", ["live", "live44100"])
+def test_live_sound_is_that_of_the_stream_in_python(address, folder, case):
+    """Pieces between gaps, which a loaded machine has, are found in what Python makes of the same microphone."""
+    seen = browse(case, address, folder)
+    assert case == "live" or seen["rate"] == 44_100
+    assert re.fullmatch(r"\d+ ms late, \d+ gaps?", seen["status"]) and not seen["panel"]
+    played = np.fromfile(folder / f"{case}.f32", np.float32)
+    noisy, _ = soundfile.read(folder / "microphone.wav", dtype="float32")
+    noisy = soxr.resample(np.tile(noisy, 3), 48_000, 16_000)
+    clean = hamiltone.Stream(16_000, WEIGHTS / "live.onnx").process(noisy)[noisy.size // 3 :]  # settled
+    pieces = [soxr.resample(piece, seen["rate"], 16_000) for piece in between_gaps(played, seen["rate"] // 8)]
+    assert sum(piece.size for piece in pieces) > 16_000, "too little was played without gaps to judge"
+    energy = [np.square(piece).sum() for piece in pieces]
+    assert np.average([likeness(piece, clean) for piece in pieces], weights=energy) > 0.9
+    assert np.average([likeness(piece, noisy) for piece in pieces], weights=energy) < 0.9
+
+
+def between_gaps(signal: np.ndarray, shortest: int) -> list[np.ndarray]:
+    """The stretches of a signal without silence, if they are long enough."""
+    silent = np.convolve(signal == 0, np.ones(64), "same") > 60
+    edges = np.flatnonzero(np.diff(silent.astype(int))) + 1
+    return [piece for piece in np.split(signal, edges) if len(piece) >= shortest and np.any(piece != 0)]
+
+
+def likeness(piece: np.ndarray, whole: np.ndarray) -> float:
+    """The largest correlation of a piece with any place in the whole, from 0 to 1."""
+    size = whole.size + piece.size
+    products = np.fft.irfft(np.fft.rfft(whole, size) * np.conj(np.fft.rfft(piece, size)), size)
+    sums = np.concatenate([[0], np.cumsum(np.square(whole, dtype=np.float64))])
+    energy = sums[piece.size :] - sums[: -piece.size]
+    floor = 1e-3 * energy.max()
+    return float((products[: energy.size] / np.sqrt((energy + floor) * np.square(piece).sum())).max())
+
+
+def test_the_microphone_is_recorded_and_cleaned(address, folder):
+    assert re.fullmatch(r"0:0[3-9] · (44\.1|48) kHz · mono", browse("record", address, folder)["about"])
+    signal, _ = soundfile.read(folder / "record.page.wav")
+    assert np.abs(signal).max() > 0.01
+
+
+def test_no_microphone_is_one_clear_sentence(address, folder):
+    seen = browse("refused", address, folder)
+    assert seen["problem"] == "There is no microphone." and not seen["on"]
+
+
+def test_a_microphone_that_vanishes_is_one_clear_sentence(address, folder):
+    seen = browse("vanish", address, folder)
+    assert seen["problem"].startswith("The microphone is gone") and not seen["on"]
+
+
+def test_ten_minutes_are_cleaned_in_bounded_memory_by_a_page_that_answers(address, folder):
+    rng = np.random.default_rng(0)
+    minute = speech(rng, 60 * 16_000) + 0.02 * rng.standard_normal(60 * 16_000)
+    soundfile.write(folder / "long.wav", np.tile(minute, 10), 16_000)
+    seen = browse("long", address, folder)
+    print(seen)
+    assert soundfile.info(folder / "long.page.wav").frames == 600 * 16_000
+    assert seen["grown"] < LIMIT_MB
+    assert seen["unresponsive"] < 1000
+
+
+def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(address, folder):
+    seen = browse("keyboard", address, folder)
+    assert seen["order"] == ["choose", "record", "play", "seek", "after", "strength", "download", "live", "A"]
+    assert seen["unnamed"] == []

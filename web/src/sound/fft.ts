@@ -1,0 +1,83 @@
+/** The Fourier transform of a real signal whose length is a power of two. */
+
+export class Fft {
+  readonly bins: number;
+  private readonly cos: Float64Array;
+  private readonly sin: Float64Array;
+  private readonly order: Uint32Array;
+  private readonly re: Float64Array;
+  private readonly im: Float64Array;
+
+  constructor(readonly size: number) {
+    if (size < 2 || size & (size - 1)) throw new RangeError(`expected a power of two, got ${size}`);
+    this.bins = size / 2 + 1;
+    this.re = new Float64Array(size);
+    this.im = new Float64Array(size);
+    this.cos = Float64Array.from({ length: size / 2 }, (_, k) => Math.cos((2 * Math.PI * k) / size));
+    this.sin = Float64Array.from({ length: size / 2 }, (_, k) => Math.sin((2 * Math.PI * k) / size));
+    const bits = Math.log2(size);
+    this.order = Uint32Array.from({ length: size }, (_, k) => {
+      let reversed = 0;
+      for (let bit = 0; bit < bits; bit++) reversed |= ((k >> bit) & 1) << (bits - 1 - bit);
+      return reversed;
+    });
+  }
+
+  /** Write the bins 0 to size / 2 of `signal` to `pairs` from `at` on: real part, imaginary part, real part, ... */
+  forward(signal: ArrayLike<number>, pairs: Float32Array, at = 0): void {
+    const { re, im } = this;
+    for (let n = 0; n < this.size; n++) re[n] = signal[n]!;
+    im.fill(0);
+    this.transform(re, im);
+    for (let k = 0; k < this.bins; k++) {
+      pairs[at + 2 * k] = re[k]!;
+      pairs[at + 2 * k + 1] = im[k]!;
+    }
+  }
+
+  /** Undo `forward`; the imaginary parts of the first and the last bin do not count. */
+  inverse(pairs: Float32Array, at: number, signal: Float64Array): void {
+    const { re, im, size } = this;
+    const half = size / 2;
+    for (let k = 0; k <= half; k++) {
+      const real = pairs[at + 2 * k]!;
+      const imaginary = k === 0 || k === half ? 0 : pairs[at + 2 * k + 1]!;
+      re[k] = real;
+      im[k] = -imaginary; // the conjugate of the transform of a conjugate is the inverse
+      if (k > 0 && k < half) {
+        re[size - k] = real;
+        im[size - k] = imaginary;
+      }
+    }
+    this.transform(re, im);
+    for (let n = 0; n < size; n++) signal[n] = re[n]! / size;
+  }
+
+  /** Radix two, in place. */
+  private transform(re: Float64Array, im: Float64Array): void {
+    const { size, order, cos, sin } = this;
+    for (let n = 0; n < size; n++) {
+      const m = order[n]!;
+      if (m <= n) continue;
+      [re[n], re[m]] = [re[m]!, re[n]!];
+      [im[n], im[m]] = [im[m]!, im[n]!];
+    }
+    for (let span = 1; span < size; span *= 2) {
+      const stride = size / (2 * span);
+      for (let start = 0; start < size; start += 2 * span) {
+        for (let k = 0; k < span; k++) {
+          const c = cos[k * stride]!;
+          const s = -sin[k * stride]!;
+          const a = start + k;
+          const b = a + span;
+          const x = re[b]! * c - im[b]! * s;
+          const y = re[b]! * s + im[b]! * c;
+          re[b] = re[a]! - x;
+          im[b] = im[a]! - y;
+          re[a] = re[a]! + x;
+          im[a] = im[a]! + y;
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/** Where recordings come in: dropped, chosen or spoken. */
+
+import { MicrophoneError } from "../engine/microphone.ts";
+import { Recorder } from "../engine/line.ts";
+import { clock, find, tell } from "./elements.ts";
+
+export interface IntakeEvents {
+  file(file: File): void;
+  recorded(buffer: AudioBuffer): void;
+}
+
+export class Intake {
+  private readonly choose = find<HTMLButtonElement>("choose");
+  private readonly record = find<HTMLButtonElement>("record");
+  private readonly file = find<HTMLInputElement>("file");
+  private recorder: Recorder | null = null;
+
+  constructor(
+    private readonly context: AudioContext,
+    private readonly events: IntakeEvents,
+  ) {
+    this.choose.onclick = () => this.file.click();
+    this.file.onchange = () => {
+      const [file] = this.file.files ?? [];
+      if (file) events.file(file);
+      this.file.value = ""; // the same file may be chosen again
+    };
+    this.record.onclick = () => void this.toggle();
+    this.acceptDrops();
+  }
+
+  /** Let recordings in, now that the models are there. */
+  open(): void {
+    this.choose.disabled = this.record.disabled = false;
+    tell("status", "Ready.");
+  }
+
+  private acceptDrops(): void {
+    const card = find("intake");
+    const over = (event: DragEvent, inside: boolean): void => {
+      event.preventDefault();
+      card.classList.toggle("over", inside && !this.choose.disabled);
+    };
+    document.addEventListener("dragover", (event) => over(event, true));
+    document.addEventListener("dragleave", (event) => over(event, event.relatedTarget !== null));
+    document.addEventListener("drop", (event) => {
+      over(event, false);
+      const [file] = event.dataTransfer?.files ?? [];
+      if (file && !this.choose.disabled) this.events.file(file);
+    });
+  }
+
+  private async toggle(): Promise<void> {
+    if (this.recorder) return this.stop();
+    tell("problem", "");
+    const recorder = new Recorder(this.context);
+    this.record.disabled = true;
+    try {
+      await recorder.start({
+        report: () => this.recorder === recorder && tell("status", `Recording … ${clock(recorder.seconds)}`),
+        failed: (reason) => {
+          this.stop();
+          tell("problem", reason);
+        },
+      });
+    } catch (error) {
+      tell("problem", error instanceof MicrophoneError ? error.message : String(error));
+      return;
+    } finally {
+      this.record.disabled = false;
+    }
+    this.recorder = recorder;
+    this.show(true);
+  }
+
+  private stop(): void {
+    const buffer = this.recorder?.stop();
+    this.recorder = null;
+    this.show(false);
+    tell("status", "");
+    if (buffer) this.events.recorded(buffer);
+    else tell("problem", "Nothing was recorded.");
+  }
+
+  private show(recording: boolean): void {
+    this.record.setAttribute("aria-pressed", String(recording));
+    find("record-label").textContent = recording ? "Stop" : "Record";
+    this.choose.disabled = recording;
+  }
+}

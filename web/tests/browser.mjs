@@ -1,0 +1,92 @@
+/**
+ * The page in Chromium: node tests/browser.mjs CHROMIUM ADDRESS FOLDER [CASE ...]
+ *
+ * FOLDER has the recordings, and takes the results. Every case prints one line of JSON: its name, and what was seen or
+ * what went wrong. tests/page/test_browser.py makes the recordings, calls this and judges the results.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { chromium } from "playwright-core";
+
+import { cases } from "./cases.mjs";
+
+const [, , executablePath, address, folder, ...wanted] = process.argv;
+const PATIENCE = 600_000;
+
+const server = await chromium.launchServer({
+  executablePath,
+  headless: true,
+  args: [
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+    `--use-file-for-fake-audio-capture=${join(folder, "microphone.wav")}`,
+  ],
+});
+const browser = await chromium.connect(server.wsEndpoint());
+
+/** A fresh page that has loaded; `requests` and `complaints` grow with all that happens after and meanwhile. */
+async function open({ prepare, ...options } = {}) {
+  const context = await browser.newContext({ acceptDownloads: true, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  const requests = [];
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  if (prepare) await page.addInitScript(prepare);
+  await page.goto(address);
+  await page.locator("#choose:enabled").waitFor();
+  context.on("request", (request) => /^(https?|wss?):/.test(request.url()) && requests.push(request.url()));
+  return { page, context, requests, complaints };
+}
+
+const tools = {
+  address,
+  folder,
+  open,
+  pid: server.process().pid,
+  read: (name) => readFileSync(join(folder, name)),
+  /** Drop a file on the page, as a mouse would. */
+  async drop(page, name) {
+    const content = readFileSync(join(folder, name)).toString("base64");
+    const transfer = await page.evaluateHandle(
+      async ([text, name]) => {
+        const transfer = new DataTransfer();
+        const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+        transfer.items.add(new File([bytes], name));
+        return transfer;
+      },
+      [content, name],
+    );
+    await page.dispatchEvent("#intake", "dragover", { dataTransfer: transfer });
+    await page.dispatchEvent("#intake", "drop", { dataTransfer: transfer });
+  },
+  /** Wait for the clean recording. */
+  async cleaned(page) {
+    await page.locator("#download:enabled, #problem:visible").first().waitFor();
+    if (await page.locator("#problem").isVisible()) throw new Error(await page.locator("#problem").textContent());
+  },
+  /** Download the result to the folder; returns the name that the page gave it. */
+  async save(page, name) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#download").click()]);
+    await download.saveAs(join(folder, name));
+    return download.suggestedFilename();
+  },
+};
+
+for (const [name, run] of Object.entries(cases)) {
+  if (wanted.length && !wanted.includes(name)) continue;
+  const began = Date.now();
+  let result;
+  try {
+    result = { case: name, seen: (await run(tools)) ?? {} };
+  } catch (error) {
+    result = { case: name, error: String(error?.message ?? error) };
+  }
+  console.log(JSON.stringify({ ...result, seconds: (Date.now() - began) / 1000 }));
+  for (const context of browser.contexts()) await context.close();
+}
+await browser.close();
+await server.close();

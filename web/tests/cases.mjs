@@ -1,0 +1,271 @@
+/** What is tried in Chromium; each case gets the tools of browser.mjs and returns what it saw. */
+
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const cases = {
+  async load({ open }) {
+    const { page, complaints } = await open();
+    return { title: await page.title(), status: await page.locator("#status").textContent(), complaints };
+  },
+
+  /** A dropped file, with the network cut off: nothing is asked for after the page has loaded. */
+  async drop({ open, drop, cleaned, save }) {
+    const { page, context, requests, complaints } = await open();
+    await context.setOffline(true);
+    await drop(page, "noisy.wav");
+    await cleaned(page);
+    const name = await save(page, "noisy.page.wav");
+    return { name, about: await page.locator("#about").textContent(), requests, complaints };
+  },
+
+  /** Stereo at another rate, chosen in the dialog, at half strength. */
+  async choose({ open, cleaned, save, folder }) {
+    const { page, requests, complaints } = await open();
+    await page.locator("#file").setInputFiles(join(folder, "stereo.wav"));
+    await cleaned(page);
+    await page.locator("#strength").fill("50");
+    await save(page, "stereo.page.wav");
+    return { about: await page.locator("#about").textContent(), requests, complaints };
+  },
+
+  /** A compressed file keeps its sample rate. */
+  async compressed({ open, cleaned, save, folder }) {
+    const { page, complaints } = await open();
+    await page.locator("#file").setInputFiles(join(folder, "noisy.flac"));
+    await cleaned(page);
+    await save(page, "flac.page.wav");
+    return { about: await page.locator("#about").textContent(), complaints };
+  },
+
+  /** Play, switch while it plays, seek by picture: the switch keeps the position, and both sides sound. */
+  async play({ open, drop, cleaned }) {
+    const { page, requests, complaints } = await open({ prepare: tap });
+    await drop(page, "noisy.wav");
+    await cleaned(page);
+    await page.locator("#play").click();
+    const at = () => page.locator("#seek").inputValue().then(Number);
+    const moved = async (from) => {
+      await page.waitForFunction((from) => Number(document.querySelector("#seek").value) > from, from);
+      return at();
+    };
+    const after = await moved(0.3);
+    await page.keyboard.press("b");
+    const side = await page.locator("input[name=side]:checked").inputValue();
+    const before = await moved(after);
+    const { width } = await page.locator("#pictures").boundingBox();
+    await page.locator("#pictures").click({ position: { x: 0.75 * width, y: 30 } });
+    const sought = await moved(0);
+    await page.locator("#play").click();
+    const duration = Number(await page.locator("#seek").getAttribute("max"));
+    return { after, before, side, sought: sought / duration, heard: await page.evaluate(heard), requests, complaints };
+  },
+
+  async broken({ open, drop, cleaned }) {
+    const { page, complaints } = await open();
+    const problems = {};
+    for (const name of ["broken.wav", "noise.mp3", "empty.wav", "nan.wav"]) {
+      await drop(page, name);
+      problems[name] = await page
+        .locator("#problem", { hasText: name })
+        .waitFor()
+        .then(() => page.locator("#problem").textContent());
+    }
+    await drop(page, "noisy.wav"); // the page goes on
+    await cleaned(page);
+    return { problems, complaints };
+  },
+
+  /** Another file while the first is being cleaned: only the second one comes out. */
+  async change({ open, drop, cleaned, save }) {
+    const { page, complaints } = await open();
+    await drop(page, "minute.wav");
+    await page.locator("#status", { hasText: "Cleaning minute.wav" }).waitFor();
+    await drop(page, "noisy.wav");
+    await page.locator("#status", { hasText: "Cleaning noisy.wav" }).waitFor();
+    await cleaned(page);
+    await save(page, "second.page.wav");
+    return { name: await page.locator("#name").textContent(), complaints };
+  },
+
+  async live(tools) {
+    return listen(tools, tap, "live.f32");
+  },
+
+  /** The same where the context runs at 44.1 kHz. */
+  async live44100(tools) {
+    return listen(tools, `(${forceRate})();(${tap})()`, "live44100.f32");
+  },
+
+  async record({ open, cleaned, save }) {
+    const { page, requests, complaints } = await open();
+    await page.locator("#record").click();
+    await page.locator("#status", { hasText: "0:03" }).waitFor();
+    await page.locator("#record").click();
+    await cleaned(page);
+    await save(page, "record.page.wav");
+    return { about: await page.locator("#about").textContent(), requests, complaints };
+  },
+
+  /** Without a microphone there is a sentence, and the switch goes back. */
+  async refused({ open }) {
+    const refuse = () => {
+      navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("", "NotFoundError"));
+    };
+    const { page, complaints } = await open({ prepare: refuse });
+    await page.locator("#live").check({ force: true });
+    await page.locator("#live-problem:visible").waitFor();
+    const problem = await page.locator("#live-problem").textContent();
+    return { problem, on: await page.locator("#live").isChecked(), complaints };
+  },
+
+  /** The microphone is unplugged while it is used. */
+  async vanish({ open }) {
+    const keep = () => {
+      const original = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      navigator.mediaDevices.getUserMedia = async (wish) => (window.microphone = await original(wish));
+    };
+    const { page, complaints } = await open({ prepare: keep });
+    await page.locator("#live").check({ force: true });
+    await page.locator("#live-status", { hasText: "late" }).waitFor();
+    await page.evaluate(() => window.microphone.getTracks()[0].dispatchEvent(new Event("ended")));
+    await page.locator("#live-problem:visible").waitFor();
+    const problem = await page.locator("#live-problem").textContent();
+    return { problem, on: await page.locator("#live").isChecked(), complaints };
+  },
+
+  /** Ten minutes: how much memory, and how long the page did not answer. */
+  async long({ open, cleaned, save, folder, pid }) {
+    const { page, requests, complaints } = await open();
+    await page.evaluate(() => {
+      window.longest = 0;
+      let last = performance.now();
+      setInterval(() => {
+        const now = performance.now();
+        window.longest = Math.max(window.longest, now - last);
+        last = now;
+      }, 20);
+    });
+    const before = memory(pid);
+    let most = before;
+    const watch = setInterval(() => (most = Math.max(most, memory(pid))), 500);
+    await page.locator("#file").setInputFiles(join(folder, "long.wav"));
+    await cleaned(page);
+    clearInterval(watch);
+    await save(page, "long.page.wav");
+    const status = await page.locator("#status").textContent();
+    return { grown: (most - before) / 2 ** 20, unresponsive: await page.evaluate(() => window.longest), status, requests, complaints };
+  },
+
+  /** Names, roles and keyboard: the main path without a mouse. */
+  async keyboard({ open, drop, cleaned }) {
+    const { page } = await open();
+    await drop(page, "noisy.wav");
+    await cleaned(page);
+    await page.locator("#choose").focus();
+    const order = [];
+    for (let n = 0; n < 9; n++) {
+      order.push(await page.evaluate(() => document.activeElement.id || document.activeElement.value || document.activeElement.tagName));
+      await page.keyboard.press("Tab");
+    }
+    const names = await page.locator("button, input:not([type=file]), progress, meter, canvas").evaluateAll((all) =>
+      all.filter((one) => !(one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") || one.textContent.trim() || one.labels?.length)).map((one) => one.id),
+    );
+    return { order, unnamed: names };
+  },
+
+  /** Pictures of the page for README and docs, and to look at: light and dark, wide and narrow. */
+  async pictures({ open, cleaned, folder }) {
+    const looks = { wide: { width: 1000, height: 1060 }, phone: { width: 390, height: 844 } };
+    const overflow = {};
+    for (const colorScheme of ["light", "dark"]) {
+      for (const [look, viewport] of Object.entries(looks)) {
+        const { page } = await open({ colorScheme, viewport, deviceScaleFactor: look === "phone" ? 2 : 1 });
+        await page.screenshot({ path: join(folder, `start-${look}-${colorScheme}.png`) });
+        await page.locator("#file").setInputFiles(join(folder, "picture.wav"));
+        await cleaned(page);
+        await page.waitForTimeout(1500);
+        await page.screenshot({ path: join(folder, `${look}-${colorScheme}.png`), fullPage: true });
+        overflow[`${look}-${colorScheme}`] = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        await page.context().close();
+      }
+    }
+    return { overflow };
+  },
+};
+
+async function listen({ open, folder }, prepare, name) {
+  const { page, requests, complaints } = await open({ prepare });
+  await page.locator("#live").check({ force: true });
+  await page.waitForFunction(() => window.tapped && window.tapped.length * 2048 > 8 * window.tapRate);
+  const status = await page.locator("#live-status").textContent();
+  const { rate, samples } = await page.evaluate(() => {
+    const all = new Float32Array(window.tapped.length * 2048);
+    window.tapped.forEach((block, n) => all.set(block, n * 2048));
+    const bytes = new Uint8Array(all.buffer);
+    let text = "";
+    for (let n = 0; n < bytes.length; n += 8192) text += String.fromCharCode(...bytes.subarray(n, n + 8192));
+    return { rate: window.tapRate, samples: btoa(text) };
+  });
+  writeFileSync(join(folder, name), Buffer.from(samples, "base64"));
+  await page.locator("#live").uncheck({ force: true });
+  return { rate, status, panel: await page.locator("#live-panel").isVisible(), requests, complaints };
+}
+
+/** In the page: keep what goes to the loudspeaker. */
+function tap() {
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (target, ...rest) {
+    if (target instanceof AudioDestinationNode && !(this instanceof ScriptProcessorNode)) {
+      const context = this.context;
+      if (!window.tapNode) {
+        window.tapped = [];
+        window.tapRate = context.sampleRate;
+        window.tapNode = context.createScriptProcessor(2048, 1, 1);
+        window.tapNode.onaudioprocess = ({ inputBuffer }) => window.tapped.push(inputBuffer.getChannelData(0).slice());
+        connect.call(window.tapNode, context.destination);
+      }
+      connect.call(this, window.tapNode);
+    }
+    return connect.call(this, target, ...rest);
+  };
+}
+
+/** In the page: every context runs at 44.1 kHz. */
+function forceRate() {
+  const Original = window.AudioContext;
+  window.AudioContext = class extends Original {
+    constructor(options) {
+      super({ ...options, sampleRate: 44100 });
+    }
+  };
+}
+
+/** In the page: the peak of what was played. */
+function heard() {
+  return Math.max(...window.tapped.map((block) => Math.max(...block)));
+}
+
+/** The bytes that the processes below `pid` occupy, without what they share. */
+function memory(pid) {
+  const parents = new Map();
+  for (const name of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      parents.set(Number(name), Number(readFileSync(`/proc/${name}/stat`, "utf8").split(") ")[1].split(" ")[1]));
+    } catch {
+      continue; // it has ended
+    }
+  }
+  const below = (one) => one === pid || (parents.has(one) && below(parents.get(one)));
+  let bytes = 0;
+  for (const one of parents.keys()) {
+    if (!below(one)) continue;
+    try {
+      const [, resident, shared] = readFileSync(`/proc/${one}/statm`, "utf8").split(" ").map(Number);
+      bytes += 4096 * (resident - shared);
+    } catch {
+      continue;
+    }
+  }
+  return bytes;
+}
