@@ -20,6 +20,7 @@ from hamiltone.data.synthetic import speech
 from hamiltone.nn import SharedScore
 from hamiltone.training import speech_recipe
 from streams import Counting
+from videos import make_video
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -121,11 +122,13 @@ def test_the_enhance_commands_of_the_readme_run(workplace):
     shutil.copy("noisy.wav", "takes/first.wav")
     signal, rate = soundfile.read("noisy.wav")
     soundfile.write("talk.mp3", signal, rate)
+    make_video(workplace / "talk.mp4")
     lines = readme("enhance")
-    assert len(lines) == 3
+    assert len(lines) == 4
     for arguments in lines:
         run(arguments)
     assert Path("noisy.enhanced.wav").is_file() and Path("less.wav").is_file() and Path("clean/first.wav").is_file()
+    assert all(Path(f"talk.enhanced.{suffix}").is_file() for suffix in ("mp4", "preview.wav", "png"))
 
 
 def test_the_training_commands_of_the_readme_run(workplace):

@@ -5,9 +5,10 @@ The model is a back end (`hamiltone.runtime.backend`): spectrum in, gain out. Al
 The walk of a recording, file by file:
 
 - `files` opens source and target and turns whole folders into jobs (`jobs`);
-- `survey` is a first pass over the recording: its length, its level and which channels share a gain;
+- `survey` is a first pass over the `recording`: its length, its level and which channels share a gain;
 - `windows` cuts it into overlapping windows and cross-fades their results;
 - `stream` puts resampling, the STFT and the band above the model's around the back end that `settings` hands in;
+- `keep` leaves passages as they are; `preview` and `picture` show before and after;
 - `waveform` is the entrance for an array or a tensor.
 """
 
