@@ -19,6 +19,7 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 - `models`: the networks of speech, images and text, presets, checkpoints; `weights`: the bundled ones.
 - `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
 - `runtime`: live sound and exported models; `inference`: recordings of any length, rate and format through a model.
+- `corpus`: whole corpora on Ray Data or in a plain loop, with exact resumption.
 - `training`: a recipe in, a run folder out.
 - `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
 - `paper`: the paper's tables and figures, its numbers beside ours.

@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from hamiltone import __version__
-from hamiltone.cli import analyse, bench, enhance, evaluate, export, live, presets, reproduce, runs, score, train
+from hamiltone.cli import (
+    analyse,
+    bench,
+    corpus,
+    enhance,
+    evaluate,
+    export,
+    live,
+    presets,
+    reproduce,
+    runs,
+    score,
+    train,
+)
 from hamiltone.cli.options import printable, use_rule
 from hamiltone.errors import InputError
 
@@ -24,6 +37,7 @@ app = typer.Typer(
 )
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
+app.command()(corpus.corpus)
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(export.export)
