@@ -30,7 +30,7 @@ def test_ids_do_not_depend_on_where_a_folder_stands(tmp_path, clip):
 
 
 def test_a_name_that_is_no_text_is_a_fault_of_its_row(tmp_path, clip):
-    os.rename(os.fsencode(clip), os.fsencode(clip.parent) + b"/\xe9.wav")
+    clip.rename(os.fsdecode(os.fsencode(clip.parent) + b"/\xe9.wav"))
     (row,) = list_rows(clip.parent, tmp_path / "out")
     assert row.clip is None and "not UTF-8" in row.fault
 
@@ -87,7 +87,7 @@ def test_samples_of_a_shard_have_the_fields_of_their_json_and_texts(tmp_path, cl
         assert file.read(first.clip.byte_count) == clip.read_bytes()
 
 
-@pytest.mark.parametrize("share", [0.5, 0.75, 0.98])
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.98, 1.0])
 def test_a_shard_that_ends_in_the_middle_gives_what_it_holds_and_a_fault(tmp_path, clip, share):
     source = clips.shard(tmp_path / "a.tar", [clip] * 4)
     with tarfile.open(source) as tar:

@@ -154,20 +154,23 @@ def _shard(shard: Path) -> Iterator[Row]:
                     members = []
                 key = this
                 members.append(member)
-            if _goes_on(shard, tar.offset):
-                raise tarfile.ReadError(f"no header at byte {tar.offset}")
+            if not _ends(shard, tar.offset):
+                raise tarfile.ReadError(f"no header and no end at byte {tar.offset}")
     except (tarfile.TarError, EOFError, OSError) as error:
-        yield from _sample(shard, key, members, size)
+        if members:  # more of it may have followed
+            yield Row(
+                f"{shard.name}/{key}", {"shard": shard.name, "key": key}, fault="the shard ends in the middle of it"
+            )
         yield Row(shard.name, {"shard": shard.name}, fault=f"the shard is damaged or ends in the middle: {error}")
         return
     yield from _sample(shard, key, members, size)
 
 
-def _goes_on(shard: Path, end: int) -> bool:
-    """Whether there is anything but zeros where tarfile has seen the end: it takes a broken header for one."""
+def _ends(shard: Path, end: int) -> bool:
+    """Whether a block of zeros is where tarfile has seen the end: it takes a broken header, or none, for one, too."""
     with shard.open("rb") as file:
         file.seek(end)
-        return bool(file.read(tarfile.BLOCKSIZE).strip(b"\0"))
+        return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
 def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[Row]:

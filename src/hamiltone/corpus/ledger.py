@@ -77,7 +77,7 @@ class Ledger:
         return new
 
     def _note(self, entry: dict[str, Any], start: int) -> None:
-        if entry["id"] not in self:
+        if entry["id"] not in self or entry["id"] in self._failed:
             self.seconds += entry.get("seconds") or 0.0
         self._where[entry["id"]] = start
         (self._failed.add if entry.get("error") else self._failed.discard)(entry["id"])
