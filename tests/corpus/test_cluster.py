@@ -56,7 +56,10 @@ def whole(source, tmp_path_factory) -> dict[str, str]:
 def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
     rows = [{"audio_filepath": str(path), "text": path.stem} for path in sorted(source.rglob("*.wav"))[:4]]
     data = ray.data.from_items(rows).map_batches(
-        EnhanceStage, fn_constructor_kwargs={"output": tmp_path / "out", "model": TOY}, batch_size=2, concurrency=1
+        EnhanceStage,
+        fn_constructor_kwargs={"output": tmp_path / "out", "model": TOY},
+        batch_size=2,
+        compute=ray.data.ActorPoolStrategy(size=1),
     )
     found = data.take_all()
     assert {row["text"] for row in found} == {row["text"] for row in rows}

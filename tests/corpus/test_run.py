@@ -287,3 +287,22 @@ def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
 
 def test_settings_are_written_for_the_next_start(whole):
     assert json.loads((whole / ".hamiltone" / "run.json").read_text())["model"] == TOY
+
+
+def test_a_long_clip_takes_no_more_memory_than_a_short_one(tmp_path):
+    """Ten minutes are 38 MB of float samples, several times over if they were kept; the peak must not show them."""
+    code = (
+        "import resource, sys; from hamiltone.corpus import *; stage = EnhanceStage(sys.argv[1], model='toy'); "
+        "stage.enhance(Clip('s', sys.argv[2])); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "print(stage.enhance(Clip('l', sys.argv[3])).error); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    short = clips.write_clip(tmp_path / "short.wav", 0, seconds=20.0)
+    rng = np.random.default_rng(0)
+    with soundfile.SoundFile(tmp_path / "long.wav", "w", 16_000, 1, "PCM_16") as file:
+        for _ in range(60):
+            file.write(0.1 * rng.standard_normal(160_000).clip(-3, 3))
+    arguments = [str(tmp_path / "out"), str(short), str(tmp_path / "long.wav")]
+    child = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=500)
+    error, grown = child.stdout.split()
+    assert error == "None" and int(grown) < 25_000  # kB

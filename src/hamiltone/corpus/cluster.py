@@ -86,7 +86,7 @@ def _run(ray: Any, workers: tuple[int, int], clips: list[Clip], job: Job, batch:
     parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
     least, most = min(workers[0], len(parts)), min(workers[1], len(parts))
     pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
-    data = ray.data.from_arrow([pyarrow.table(clip_columns(part)) for part in parts])
+    data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
     results = data.map_batches(
         EnhanceStage,
         fn_constructor_kwargs=job.stage_arguments(),
