@@ -40,16 +40,19 @@ class RunFolder:
     def claim(self, settings: dict[str, Any]) -> None:
         """Make the folder, or find that it is of this very run; an `InputError` tells what differs."""
         try:
-            if not self._settings.exists():
+            found = self._settings.read_text("utf-8") if self._settings.exists() else None
+            if found is None:
                 if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                     raise InputError(f"{self.path}: is there and no run of hamiltone corpus; choose an empty folder")
                 self._state.mkdir(parents=True, exist_ok=True)
-                with writing(self._settings) as write:
-                    write(settings)
-                return
-            before = json.loads(self._settings.read_text("utf-8"))
         except OSError as error:
             raise InputError(f"{self.path}: cannot be used: {error.strerror}") from error
+        if found is None:
+            with writing(self._settings) as write:
+                write(settings)
+            return
+        try:
+            before = json.loads(found)
         except ValueError:
             raise InputError(f"{self._settings}: is damaged; remove it or choose another output") from None
         for key in settings:
