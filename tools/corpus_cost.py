@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.corpus import Clip, EnhanceStage, Job, Result, cluster
+from hamiltone.corpus import Clip, EnhanceStage, Job, Result
+from hamiltone.corpus.cluster import RayEngine
 from hamiltone.corpus.inputs import list_rows
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.markdown import fill_blocks, table
@@ -67,8 +68,7 @@ def _work(folder: Path, scratch: Path, count: int, turns: int, score: bool) -> d
     job = Job(folder, scratch / "out")
     totals = {"plain": 0.0, "ray": 0.0}
     audio = written = 0.0
-    cluster.EnhanceStage = Timed  # type: ignore[misc]
-    with cluster.RayEngine((1, 1)) as engine:
+    with RayEngine((1, 1), stage=Timed) as engine:
         for _ in range(turns):
             loop = Timed(**job.stage_arguments())
             results = [loop.enhance(clip) for clip in clips]
@@ -77,7 +77,7 @@ def _work(folder: Path, scratch: Path, count: int, turns: int, score: bool) -> d
             written += sum(result.bytes or 0.0 for result in results)
             found = [result for some in engine(clips, job, 8) for result in some]
             totals["ray"] += max(result.elapsed or 0.0 for result in found)
-        cluster.EnhanceStage = Null  # type: ignore[misc]
+        engine.stage = Null
         driver = _null(engine, job, NULL)
     read = turns * sum(Path(clip.path).stat().st_size for clip in clips)
     rating = {}
@@ -99,7 +99,7 @@ def _work(folder: Path, scratch: Path, count: int, turns: int, score: bool) -> d
     }
 
 
-def _null(engine: cluster.RayEngine, job: Job, count: int) -> float:
+def _null(engine: RayEngine, job: Job, count: int) -> float:
     """Seconds of the driver per clip."""
     clips = [Clip(str(number), "/none") for number in range(count)]
     started = time.process_time()

@@ -27,7 +27,7 @@ STORE = 80 << 20
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
     """A head and a second node, each with an object store of its own."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
     from ray.cluster_utils import Cluster
 
     size = {"num_cpus": 1, "object_store_memory": STORE}
@@ -76,8 +76,7 @@ def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes,
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().enhance(clip)
 
-    monkeypatch.setattr(cluster, "EnhanceStage", Fragile)
-    with cluster.RayEngine((1, 1)) as engine:
+    with cluster.RayEngine((1, 1), stage=Fragile) as engine:
         summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", TOY), engine)
     assert (summary.enhanced, summary.errors) == (3, 1)
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")

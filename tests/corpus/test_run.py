@@ -211,6 +211,21 @@ def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_p
     assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
 
 
+def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
+    source = clips.folder(tmp_path / "in", 2, seconds=0.2)
+    job = Job(source, tmp_path / "out", TOY)
+
+    def engine(chosen, job, batch):
+        yield from in_process(chosen, job, batch)
+        clips.write_clip(source / "late.wav", 9, seconds=0.2)
+
+    summary = run_corpus(job, engine)
+    assert (summary.enhanced, summary.errors) == (2, 1)
+    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+    summary = run_corpus(job)
+    assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
+
+
 def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
     before = clips.digests(whole)
     first, second, *_ = sorted((whole / "audio").rglob("*.flac"))

@@ -6,6 +6,7 @@ object store stays small, and memory is bounded by the workers.
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -29,10 +30,13 @@ class RayEngine:
     Args:
         workers: The least and the most of them; each takes one CPU of the cluster.
         address: That of a running cluster, or ``auto`` for the one on this machine.
+        stage: What the workers run: a subclass, for a step of your own before or after.
     """
 
-    def __init__(self, workers: tuple[int, int], address: str | None = None) -> None:
-        self._workers, self._address = workers, address
+    def __init__(
+        self, workers: tuple[int, int], address: str | None = None, stage: type[EnhanceStage] = EnhanceStage
+    ) -> None:
+        self._workers, self._address, self.stage = workers, address, stage
         self._ray = _import_ray()
         self._started = False
 
@@ -41,7 +45,36 @@ class RayEngine:
         if not self._ray.is_initialized():
             self._started = True
             _start(self._ray, self._workers, self._address)
-        yield from _run(self._ray, self._workers, clips, job, batch)
+        yield from self._run(clips, job, batch)
+
+    def _run(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+        import pyarrow
+
+        ray, workers = self._ray, self._workers
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        context.max_errored_blocks = -1
+        parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
+        least, most = min(workers[0], len(parts)), min(workers[1], len(parts))
+        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
+        data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
+            results = data.map_batches(
+                self.stage,
+                fn_constructor_kwargs=job.stage_arguments(),
+                batch_size=None,
+                compute=pool,
+                num_cpus=1,
+                max_restarts=-1,
+                max_task_retries=_RETRIES,
+            )
+        try:
+            for found in results.iter_batches(batch_size=None, prefetch_batches=0):
+                yield column_results(found)
+        except ray.exceptions.RayError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from error
 
     def __enter__(self) -> Self:
         return self
@@ -53,6 +86,7 @@ class RayEngine:
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is raised, and the rest spoils the page
     try:
         import pyarrow  # type: ignore[import-untyped]  # noqa: F401
         import ray
@@ -75,30 +109,3 @@ def _start(ray: Any, workers: tuple[int, int], address: str | None) -> None:
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"cannot start Ray{f' at {address}' if address else ''}: {reason}") from None
-
-
-def _run(ray: Any, workers: tuple[int, int], clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
-    import pyarrow
-
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = context.print_on_execution_start = False
-    context.max_errored_blocks = -1
-    parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
-    least, most = min(workers[0], len(parts)), min(workers[1], len(parts))
-    pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
-    data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
-    results = data.map_batches(
-        EnhanceStage,
-        fn_constructor_kwargs=job.stage_arguments(),
-        batch_size=None,
-        compute=pool,
-        num_cpus=1,
-        max_restarts=-1,
-        max_task_retries=_RETRIES,
-    )
-    try:
-        for found in results.iter_batches(batch_size=None, prefetch_batches=0):
-            yield column_results(found)
-    except ray.exceptions.RayError as error:
-        reason = " ".join(str(error).split())[:300]
-        raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soxr
+import soxr  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from hamiltone.audio.io import open_reader

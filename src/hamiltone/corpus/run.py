@@ -23,6 +23,7 @@ BATCH = 8
 """Clips that a worker is given at once, and that are done again if it dies."""
 _ADDED = ("enhanced_filepath", "seconds", "noise_db", "snr_db")
 _LOST = "its worker died each time it was tried"
+_LATE = "came while the run was under way; the same command enhances it"
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,15 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
         ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
         pace = _Pace(total, ledger, tick)
         for batch in (BATCH, 1):  # what was lost with a batch is tried once more by itself
+            expected = pace.new
             for clips in _rounds(_missing(job, ledger)):
+                expected += len(clips)
                 for results in engine(clips, job, batch):
                     pace.add(results)
-        pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
+            if pace.new == expected:
+                break
+        else:
+            pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
         folder.sweep()
         counts = _write_manifests(job, folder, ledger, keep)
         return Summary(**counts, new=pace.new, elapsed=round(pace.elapsed, 3), busy=round(pace.busy, 3))
@@ -167,7 +173,7 @@ def _missing(job: Job, ledger: Ledger) -> Iterator[Clip]:
 
 def _vanished(job: Job, ledger: Ledger) -> Iterator[str]:
     """Clips that were done, but whose file is no longer there, or no longer as long as it was."""
-    for row in list_rows(job.source, job.output):
+    for row in list_rows(job.source, job.output) if len(ledger) else ():
         if row.id in ledger and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
             path = job.output / entry["enhanced_filepath"]
             if not path.is_file() or path.stat().st_size != entry.get("bytes"):
@@ -215,7 +221,9 @@ def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter |
         paths = {"enhanced": folder.manifest, "errors": folder.errors, **({"dropped": folder.dropped} if keep else {})}
         write = {name: files.enter_context(writing(path)) for name, path in paths.items()}
         for row in list_rows(job.source, job.output):
-            entry = {"error": row.fault} if row.clip is None else ledger.get(row.id) or {"error": _LOST}
+            entry: dict[str, Any] = {"error": row.fault or _LATE}
+            if row.clip is not None:
+                entry = ledger.get(row.id) or entry
             name, line = _line(row, entry, job.added, keep)
             write[name](line)
             counts[name] += 1

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,6 +143,8 @@ class EnhanceStage:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder, and its own, last over a loss of power."""
+    if sys.platform == "win32":  # no handle of a folder can be had there
+        return
     for path in (folder, folder.parent):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -197,9 +200,9 @@ def column_results(batch: dict[str, Any]) -> list[Result]:
     names = [entry.name for entry in fields(Result)]
     results = []
     for values in zip(*(batch[name] for name in names), strict=True):
-        row = {name: None if value == "" else _plain(value) for name, value in zip(names, values, strict=True)}
+        row: dict[str, Any] = dict(zip(names, map(_plain, values), strict=True))
         row["bytes"] = None if row["bytes"] is None else int(row["bytes"])
-        results.append(Result(**row))
+        results.append(Result(**{name: None if value == "" else value for name, value in row.items()}))
     return results
 
 
