@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -48,6 +50,31 @@ def shard(path: Path, clips: list[Path]) -> Path:
                 if file is not clip:
                     file.unlink()
     return path
+
+
+def two_nodes(cpus: int) -> Any:
+    """A Ray cluster of a head and a second node, each with an object store of its own, connected to this process.
+
+    Ray gives a node half a minute to start, which is not enough on a very busy machine: three tries.
+    """
+    import ray
+    from ray.cluster_utils import Cluster
+
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
+    size = {"num_cpus": cpus, "object_store_memory": 80 << 20}
+    for last in (False, False, True):
+        cluster = Cluster()
+        try:
+            cluster.add_node(**size, include_dashboard=False)
+            cluster.add_node(**size)
+            ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        except Exception:
+            cluster.shutdown()
+            if last:
+                raise
+        else:
+            return cluster
+    raise AssertionError
 
 
 def digests(output: Path) -> dict[str, str]:

@@ -20,25 +20,15 @@ ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
 pytest.importorskip("ray.data", reason="needs the extra corpus")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
-TOY = "toy"
-STORE = 80 << 20
+MODEL = "compact"
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """A head and a second node, each with an object store of its own."""
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
-    from ray.cluster_utils import Cluster
-
-    size = {"num_cpus": 1, "object_store_memory": STORE}
-    running = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
-    try:
-        running.add_node(**size)
-        ray.init(address=running.address, log_to_driver=False, logging_level="ERROR")
-        yield running
-    finally:
-        ray.shutdown()
-        running.shutdown()
+    running = clips.two_nodes(1)
+    yield running
+    ray.shutdown()
+    running.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +39,7 @@ def source(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory) -> dict[str, str]:
     output = tmp_path_factory.mktemp("whole") / "out"
-    run_corpus(Job(source, output, TOY))
+    run_corpus(Job(source, output, MODEL))
     return clips.digests(output)
 
 
@@ -57,7 +47,7 @@ def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
     rows = [{"audio_filepath": str(path), "text": path.stem} for path in sorted(source.rglob("*.wav"))[:4]]
     data = ray.data.from_items(rows).map_batches(
         EnhanceStage,
-        fn_constructor_kwargs={"output": tmp_path / "out", "model": TOY},
+        fn_constructor_kwargs={"output": tmp_path / "out", "model": MODEL},
         batch_size=2,
         compute=ray.data.ActorPoolStrategy(size=1),
     )
@@ -77,7 +67,7 @@ def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes,
             return super().enhance(clip)
 
     with cluster.RayEngine((1, 1), stage=Fragile) as engine:
-        summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", TOY), engine)
+        summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL), engine)
     assert (summary.enhanced, summary.errors) == (3, 1)
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
     assert row["id"] == "speaker0/take_0002.wav" and "worker died" in str(row["error"])
@@ -100,7 +90,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
                     nodes.remove_node(second, allow_graceful=False)
                     happened.append("node")
 
-        summary = run_corpus(Job(source, tmp_path / "out", TOY), failing)
+        summary = run_corpus(Job(source, tmp_path / "out", MODEL), failing)
     assert happened == ["worker", "worker", "node"]
     assert (summary.enhanced, summary.errors, summary.new) == (48, 0, 48)
     assert clips.digests(tmp_path / "out") == whole
@@ -108,7 +98,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
 
 def test_a_driver_killed_in_the_middle_is_resumed_by_the_same_command(source, whole, tmp_path):
     output = tmp_path / "out"
-    command = [sys.executable, "-m", "hamiltone", "corpus", str(source), "-o", str(output), "--model", TOY]
+    command = [sys.executable, "-m", "hamiltone", "corpus", str(source), "-o", str(output), "--model", MODEL]
     command += ["--workers", "1,2"]
     done = output / ".hamiltone" / "done.jsonl"
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:

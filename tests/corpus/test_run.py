@@ -18,7 +18,7 @@ from hamiltone.corpus import Clip, EnhanceStage, Job, in_process, run_corpus
 from hamiltone.corpus.stage import batch_clips, clip_columns, column_results, result_columns
 from hamiltone.errors import InputError
 
-TOY = "toy"
+MODEL = "compact"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def source(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "out"
-    run_corpus(Job(source, output, TOY))
+    run_corpus(Job(source, output, MODEL))
     return output
 
 
@@ -47,14 +47,14 @@ def test_the_results_are_those_of_the_file_path(source, whole, tmp_path):
     from hamiltone.inference import enhance_file
 
     row = clips.rows(whole / "manifest.jsonl")[0]
-    enhance_file(source / str(row["id"]), tmp_path / "one.flac", model=TOY)
+    enhance_file(source / str(row["id"]), tmp_path / "one.flac", model=MODEL)
     assert (tmp_path / "one.flac").read_bytes() == (whole / str(row["enhanced_filepath"])).read_bytes()
 
 
 def test_rate_and_channels_are_kept_and_the_originals_are_not_touched(tmp_path):
     clips.write_clip(tmp_path / "in" / "stereo.wav", 1, seconds=0.5, rate=22_050, channels=2)
     before = clips.digests(tmp_path / "in")
-    run_corpus(Job(tmp_path / "in", tmp_path / "out", TOY, format="wav"))
+    run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL, format="wav"))
     (result,) = (tmp_path / "out" / "audio").rglob("*.wav")
     info = soundfile.info(result)
     assert (info.samplerate, info.channels, info.frames, info.subtype) == (22_050, 2, 11_025, "PCM_16")
@@ -84,7 +84,7 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
         {"audio_filepath": str(good), "offset": 5.0, "duration": 1.0},
         {"audio_filepath": "good.wav", "text": "three"},
     ]
-    summary = run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", TOY))
+    summary = run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
     assert (summary.clips, summary.enhanced, summary.errors) == (8, 2, 6)
     assert [row["text"] for row in clips.rows(tmp_path / "out" / "manifest.jsonl")] == ["two", "three"]
     errors = clips.rows(tmp_path / "out" / "errors.jsonl")
@@ -100,7 +100,7 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
 def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
     clips.write_clip(tmp_path / "there.wav", 0, seconds=0.5)
     rows = [{"audio_filepath": "late.wav"}, {"audio_filepath": "there.wav"}]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", TOY)
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
     assert run_corpus(job).errors == 1
     clips.write_clip(tmp_path / "late.wav", 1, seconds=0.5)
     summary = run_corpus(job)
@@ -109,13 +109,13 @@ def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
 
 def test_shards_and_parts_give_what_the_same_sound_in_a_file_gives(tmp_path):
     clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=1.0)
-    run_corpus(Job(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", TOY))
-    run_corpus(Job(tmp_path / "in", tmp_path / "folder", TOY))
+    run_corpus(Job(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", MODEL))
+    run_corpus(Job(tmp_path / "in", tmp_path / "folder", MODEL))
     part = {"audio_filepath": "in/one.wav", "offset": 0.25, "duration": 0.5}
-    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", [part]), tmp_path / "part", TOY))
+    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", [part]), tmp_path / "part", MODEL))
     samples, _ = soundfile.read(clip, dtype="int16")
     soundfile.write(tmp_path / "cut.wav", samples[4000:12_000], 16_000)
-    run_corpus(Job(clips.manifest(tmp_path / "n.jsonl", [{"audio_filepath": "cut.wav"}]), tmp_path / "cut", TOY))
+    run_corpus(Job(clips.manifest(tmp_path / "n.jsonl", [{"audio_filepath": "cut.wav"}]), tmp_path / "cut", MODEL))
 
     def sound(output: str) -> bytes:
         (path,) = (tmp_path / output / "audio").rglob("*.flac")
@@ -131,7 +131,7 @@ def test_a_tar_that_ends_in_the_middle_is_a_row_of_the_error_manifest(tmp_path):
     clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=0.5)
     shard = clips.shard(tmp_path / "a.tar", [clip] * 3)
     os.truncate(shard, 40_000)
-    summary = run_corpus(Job(shard, tmp_path / "out", TOY))
+    summary = run_corpus(Job(shard, tmp_path / "out", MODEL))
     assert summary.enhanced and summary.errors
     assert any("ends in the middle" in str(row["error"]) for row in clips.rows(tmp_path / "out" / "errors.jsonl"))
 
@@ -139,11 +139,11 @@ def test_a_tar_that_ends_in_the_middle_is_a_row_of_the_error_manifest(tmp_path):
 def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, whole):
     ids = [row["id"] for row in clips.rows(whole / "manifest.jsonl")]
     middle = sorted(row["snr_db"] for row in clips.rows(whole / "manifest.jsonl"))[3]
-    summary = run_corpus(Job(source, whole, TOY, keep=f"snr_db >= {middle}"))
+    summary = run_corpus(Job(source, whole, MODEL, keep=f"snr_db >= {middle}"))
     kept, dropped = (clips.rows(whole / f"{name}.jsonl") for name in ("manifest", "dropped"))
     assert (len(kept), len(dropped), summary.new) == (3, 3, 0)
     assert min(row["snr_db"] for row in kept) > max(row["snr_db"] for row in dropped)
-    run_corpus(Job(source, whole, TOY))
+    run_corpus(Job(source, whole, MODEL))
     assert [row["id"] for row in clips.rows(whole / "manifest.jsonl")] == ids
     assert not (whole / "dropped.jsonl").exists()
 
@@ -170,7 +170,7 @@ def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     elsewhere = clips.folder(tmp_path / "elsewhere", 1, seconds=0.2)
     paths = {"elsewhere": elsewhere, "source": source, "full": tmp_path / "full"}
-    given = {"source": source, "output": whole, "model": TOY, **change}
+    given = {"source": source, "output": whole, "model": MODEL, **change}
     job = Job(**{name: paths.get(value, value) if isinstance(value, str) else value for name, value in given.items()})
     with pytest.raises(InputError, match=words) as error:
         run_corpus(job)
@@ -182,11 +182,11 @@ def test_fields_that_the_run_writes_itself_are_refused(tmp_path):
     clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)
     source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "a.wav", "seconds": 3}])
     with pytest.raises(InputError, match="'seconds'"):
-        run_corpus(Job(source, tmp_path / "out", TOY))
+        run_corpus(Job(source, tmp_path / "out", MODEL))
 
 
 def test_a_second_run_is_kept_out_while_one_writes(source, tmp_path):
-    job = Job(source, tmp_path / "out", TOY)
+    job = Job(source, tmp_path / "out", MODEL)
 
     def engine(chosen, job, batch):
         with pytest.raises(InputError, match="another hamiltone corpus"):
@@ -205,7 +205,7 @@ def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_p
         poison = {chosen[0].id} if batch == 1 else {clip.id for clip in chosen[:3]}
         yield from in_process([clip for clip in chosen if clip.id not in poison], job, batch)
 
-    summary = run_corpus(Job(source, tmp_path / "out", TOY), engine)
+    summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
     assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3)]
     assert (summary.enhanced, summary.errors) == (5, 1)
     assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
@@ -213,7 +213,7 @@ def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_p
 
 def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
     source = clips.folder(tmp_path / "in", 2, seconds=0.2)
-    job = Job(source, tmp_path / "out", TOY)
+    job = Job(source, tmp_path / "out", MODEL)
 
     def engine(chosen, job, batch):
         yield from in_process(chosen, job, batch)
@@ -231,7 +231,7 @@ def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
     first, second, *_ = sorted((whole / "audio").rglob("*.flac"))
     first.unlink()
     os.truncate(second, 100)
-    assert run_corpus(Job(source, whole, TOY)).new == 2
+    assert run_corpus(Job(source, whole, MODEL)).new == 2
     assert clips.digests(whole) == before
 
 
@@ -240,7 +240,7 @@ def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal(sour
     output, rng = tmp_path / "out", random.Random(0)
     code = (
         "import sys, pathlib; from hamiltone.corpus import *; print('ready', flush=True); "
-        "p = pathlib.Path; print(run_corpus(Job(p(sys.argv[1]), p(sys.argv[2]), 'toy'), "
+        "p = pathlib.Path; print(run_corpus(Job(p(sys.argv[1]), p(sys.argv[2]), 'compact'), "
         "tick=lambda status: print(status.done, flush=True)))"
     )
     command = [sys.executable, "-c", code, str(source), str(output)]
@@ -254,7 +254,7 @@ def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal(sour
             child.send_signal(signal.SIGKILL)
         for path in (output / "audio").rglob("*.flac") if output.exists() else ():
             soundfile.read(path)  # whatever has a name is whole
-    assert run_corpus(Job(source, output, TOY)).enhanced == 6
+    assert run_corpus(Job(source, output, MODEL)).enhanced == 6
     assert clips.digests(output) == clips.digests(whole)
 
 
@@ -270,7 +270,7 @@ def test_batches_of_ray_carry_clips_and_results_unchanged():
 
 
 def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
-    stage = EnhanceStage(tmp_path / "out", model=TOY)
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
     paths = sorted(source.rglob("*.wav"))[:2]
     batch = stage({"audio_filepath": np.array([*map(str, paths), "/none.wav"]), "text": np.array(["x", "y", "z"])})
     assert batch["text"].tolist() == ["x", "y", "z"]
@@ -279,7 +279,7 @@ def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
 
 
 def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
-    stage = EnhanceStage(tmp_path / "out", model=TOY)
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
     first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
     again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
     assert first.error is None and "lies in the output" in str(again.error)
@@ -288,7 +288,7 @@ def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
 def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
     pytest.importorskip("speechmos", reason="needs the extra metrics")
     rows = [{"audio_filepath": str(path)} for path in sorted(source.rglob("*.wav"))[:1]]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", TOY, score=True, keep="dnsmos_ovrl > 0.5")
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL, score=True, keep="dnsmos_ovrl > 0.5")
     assert run_corpus(job).enhanced == 1
     (row,) = clips.rows(tmp_path / "out" / "manifest.jsonl")
     from hamiltone.metrics import dnsmos_ratings
@@ -301,13 +301,13 @@ def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
 
 
 def test_settings_are_written_for_the_next_start(whole):
-    assert json.loads((whole / ".hamiltone" / "run.json").read_text())["model"] == TOY
+    assert json.loads((whole / ".hamiltone" / "run.json").read_text())["model"] == MODEL
 
 
 def test_a_long_clip_takes_no_more_memory_than_a_short_one(tmp_path):
     """Ten minutes are 38 MB of float samples, several times over if they were kept; the peak must not show them."""
     code = (
-        "import resource, sys; from hamiltone.corpus import *; stage = EnhanceStage(sys.argv[1], model='toy'); "
+        "import resource, sys; from hamiltone.corpus import *; stage = EnhanceStage(sys.argv[1], model='compact'); "
         "stage.enhance(Clip('s', sys.argv[2])); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "print(stage.enhance(Clip('l', sys.argv[3])).error); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"

@@ -25,7 +25,6 @@ ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
 pytestmark = [pytest.mark.soak, pytest.mark.filterwarnings("ignore")]
 COUNT = int(os.environ.get("HAMILTONE_SOAK_CLIPS", "2000"))
 MINUTES = float(os.environ.get("HAMILTONE_SOAK_MINUTES", "180"))
-SIZE = {"num_cpus": 2, "object_store_memory": 80 << 20}
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +62,16 @@ class Memory(threading.Thread):
 
 
 def test_killed_workers_and_a_lost_node_change_nothing_and_memory_is_constant(source, tmp_path):
-    from ray.cluster_utils import Cluster
-
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
     alone = tmp_path / "alone"
     started = time.process_time()
     run_corpus(Job(source, alone))
     print(f"one process: {time.process_time() - started:.1f} s of its processor")
 
-    nodes = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
-    second = nodes.add_node(**SIZE)
+    nodes = clips.two_nodes(2)
+    (second,) = nodes.worker_nodes
     memory, happened = Memory(), list[str]()
     memory.start()
     try:
-        ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
         with RayEngine((2, 4)) as engine:
 
             def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:

@@ -106,6 +106,6 @@ def _start(ray: Any, workers: tuple[int, int], address: str | None) -> None:
             ray.init(address="local", **size, **quiet)
         else:
             ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except Exception as error:  # Ray's own have no base in common
         reason = " ".join(str(error).split())
         raise InputError(f"cannot start Ray{f' at {address}' if address else ''}: {reason}") from None
