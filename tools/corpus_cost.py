@@ -1,13 +1,14 @@
 """Measure what a corpus costs, and write the figures into docs/corpus.md: ``python tools/corpus_cost.py FOLDER``.
 
-Processor time is measured, not the clock, so that a busy machine does not spoil it. The plain loop and Ray take turns
-on the same clips; of Ray, what a worker's whole process takes is counted, and what the driver takes apart from it.
+Processor time is measured, not the clock, so that a busy machine does not spoil it. With ``--ray``, the plain loop and
+Ray take turns on the same clips; what a worker's whole process takes is counted, and the driver apart from it.
 """
 
 import argparse
 import json
 import time
 import tracemalloc
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,57 +55,49 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clips", type=int, default=60)
     parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--ray", action="store_true", help="Ray beside the plain loop, in turn")
     parser.add_argument("--score", action="store_true", help="the cost of DNSMOS, too")
     given = parser.parse_args()
     with TemporaryDirectory() as scratch:
         figures = {"machine": str(this_machine()), **_driver(Path(scratch))}
-        figures |= _work(given.folder, Path(scratch), given.clips, given.turns, given.score)
+        figures |= _work(given.folder, Path(scratch), given)
     print(json.dumps(figures, indent=2))
     PAGE.write_text(fill_blocks(PAGE.read_text("utf-8"), {"cost": _block(figures)}), "utf-8")
 
 
-def _work(folder: Path, scratch: Path, count: int, turns: int, score: bool) -> dict[str, Any]:
-    clips = [row.clip for row in list_rows(folder, scratch / "out") if row.clip][:count]
+def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, Any]:
+    clips = [row.clip for row in list_rows(folder, scratch / "out") if row.clip][: given.clips]
     job = Job(folder, scratch / "out")
-    totals = {"plain": 0.0, "ray": 0.0}
-    audio = written = 0.0
-    with RayEngine((1, 1), stage=Timed) as engine:
-        for _ in range(turns):
+    plain = ray = audio = written = 0.0
+    with ExitStack() as stack:
+        engine = stack.enter_context(RayEngine((1, 1), stage=Timed)) if given.ray else None
+        for _ in range(given.turns):
             loop = Timed(**job.stage_arguments())
             results = [loop.enhance(clip) for clip in clips]
-            totals["plain"] += max(result.elapsed or 0.0 for result in results)
+            plain += max(result.elapsed or 0.0 for result in results)
             audio += sum(result.seconds or 0.0 for result in results)
             written += sum(result.bytes or 0.0 for result in results)
-            found = [result for some in engine(clips, job, 8) for result in some]
-            totals["ray"] += max(result.elapsed or 0.0 for result in found)
-        engine.stage = Null
-        driver = _null(engine, job, NULL)
-    read = turns * sum(Path(clip.path).stat().st_size for clip in clips)
+            if engine:
+                ray += max(result.elapsed or 0.0 for some in engine(clips, job, 8) for result in some)
+        shared = {"ray": 1000 * ray / audio, "driver": _null(engine, job)} if engine else {}
+    read = given.turns * sum(Path(clip.path).stat().st_size for clip in clips)
     rating = {}
-    if score:
+    if given.score:
         stage = Timed(**{**job.stage_arguments(), "score": True})
         rated = [stage.enhance(clip) for clip in clips[:10]]
         seconds = sum(result.seconds or 0.0 for result in rated)
-        rating = {"score": 1000 * (rated[-1].elapsed or 0.0) / seconds - 1000 * totals["plain"] / audio}
-    return {
-        "clips": len(clips),
-        "turns": turns,
-        "plain": 1000 * totals["plain"] / audio,
-        "ray": 1000 * totals["ray"] / audio,
-        "read": read / audio,
-        "written": written / audio,
-        "driver": driver,
-        "seconds": audio / turns / len(clips),
-        **rating,
-    }
+        rating = {"score": 1000 * (rated[-1].elapsed or 0.0) / seconds - 1000 * plain / audio}
+    sizes = {"read": read / audio, "written": written / audio, "seconds": audio / given.turns / len(clips)}
+    return {"clips": len(clips), "turns": given.turns, "plain": 1000 * plain / audio, **sizes, **shared, **rating}
 
 
-def _null(engine: RayEngine, job: Job, count: int) -> float:
-    """Seconds of the driver per clip."""
-    clips = [Clip(str(number), "/none") for number in range(count)]
+def _null(engine: RayEngine, job: Job) -> float:
+    """Seconds of the driver per clip, with workers that do nothing."""
+    engine.stage = Null
+    clips = [Clip(str(number), "/none") for number in range(NULL)]
     started = time.process_time()
-    assert sum(len(results) for results in engine(clips, job, 8)) == count
-    return (time.process_time() - started) / count
+    assert sum(len(results) for results in engine(clips, job, 8)) == NULL
+    return (time.process_time() - started) / NULL
 
 
 def _driver(scratch: Path) -> dict[str, float]:
@@ -127,17 +120,20 @@ def _driver(scratch: Path) -> dict[str, float]:
 
 
 def _block(figures: dict[str, Any]) -> str:
-    hours, sync = {name: figures[name] for name in ("plain", "ray")}, 1000 * figures["ledger_sync"]
-    rows = [
-        ["plain loop, one core", f"{hours['plain']:.1f} core-hours per 1,000 hours of speech"],
-        [
-            "a worker of Ray, its whole process",
-            f"{hours['ray']:.1f} core-hours per 1,000 hours ({100 * (hours['ray'] / hours['plain'] - 1):+.1f} %)",
-        ],
-        *([["DNSMOS before and after", f"{figures['score']:.1f} more"]] if "score" in figures else []),
+    plain, sync = figures["plain"], 1000 * figures["ledger_sync"]
+    rows = [["plain loop, one core", f"{plain:.1f} core-hours per 1,000 hours of speech"]]
+    if "ray" in figures:
+        share = 100 * (figures["ray"] / plain - 1)
+        rows += [
+            ["a worker of Ray, its whole process", f"{figures['ray']:.1f} core-hours per 1,000 hours ({share:+.1f} %)"],
+            ["the driver", f"{1000 * figures['driver']:.2f} ms of one core per clip"],
+        ]
+    if "score" in figures:
+        rows += [["DNSMOS before and after", f"{figures['score']:.1f} core-hours more"]]
+    rows += [
         ["read", f"{figures['read'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
         ["written", f"{figures['written'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
-        ["the driver, per clip", f"{1000 * figures['driver']:.2f} ms of one core, {figures['id_bytes']:.0f} bytes"],
+        ["memory of the driver", f"{figures['id_bytes']:.0f} bytes per clip"],
         ["the list of done clips", f"{figures['ledger_bytes']:.0f} bytes a clip, {sync:.1f} ms to sync a batch"],
     ]
     note = (
