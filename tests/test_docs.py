@@ -151,6 +151,13 @@ def test_the_long_commands_of_the_readme_are_understood():
     assert {line[0] for line in every} == known, "a new command of the README needs a test"
 
 
+def test_the_commands_of_the_corpus_page_are_understood():
+    lines = [line for block in blocks(DOCS / "corpus.md", "") for line in commands(block)]
+    assert len(lines) == 4
+    for arguments in lines:
+        run(arguments, "--help")
+
+
 def test_the_targets_that_the_readme_names_are_in_the_makefile():
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"\bmake (\w+)", (ROOT / "README.md").read_text()):

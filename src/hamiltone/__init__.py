@@ -24,6 +24,7 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 - `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
   and format through a model.
 - `page`: the page that cleans speech in the browser, and its server; built from web/.
+- `corpus`: whole corpora on Ray Data or in a plain loop, with exact resumption.
 - `training`: a recipe in, a run folder out.
 - `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
 - `paper`: the paper's tables and figures, its numbers beside ours.

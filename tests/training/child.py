@@ -1,6 +1,7 @@
 """Trains the tiny task in a process of its own, which tests kill or start twice."""
 
 import sys
+import time
 from pathlib import Path
 
 from hamiltone.training.device import make_fabric
@@ -12,6 +13,8 @@ if __name__ == "__main__":
     folder, mode = Path(sys.argv[1]), sys.argv[2]
     if mode == "killed":
         recipe, task = tiny_recipe(folder), TinyTask(dropout=0.2, before=signal_at(KILL, (2, 5)))
+    elif mode == "slow":  # from the second epoch on, so that there is a state to resume from, and time to be killed
+        recipe, task = tiny_recipe(folder), TinyTask(before=lambda key: time.sleep(0.5 * (key[0] > 0)))
     elif mode == "two":
         recipe, task = tiny_recipe(folder), TinyTask()
     else:

@@ -13,6 +13,7 @@ from hamiltone.cli import (
     accuracy,
     analyse,
     bench,
+    corpus,
     enhance,
     evaluate,
     export,
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(bench.app, name="bench")
 app.command()(accuracy.accuracy)
+app.command()(corpus.corpus)
 app.command()(enhance.enhance)
 app.command()(evaluate.evaluate)
 app.command()(export.export)

@@ -1,0 +1,88 @@
+"""``hamiltone corpus``: a whole corpus enhanced on Ray."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hamiltone.cli.options import printable
+from hamiltone.errors import InputError
+
+if TYPE_CHECKING:
+    from hamiltone.corpus import Summary
+
+
+def corpus(
+    source: Annotated[Path, typer.Argument(metavar="INPUT", help="A folder, a JSONL manifest or .tar shards.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUTPUT", help="A folder for the results.")],
+    workers: Annotated[
+        str | None, typer.Option(metavar="MIN,MAX", help="Processes, of one core each; default: 1 to all cores.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Join a running Ray cluster; default: Ray on this machine alone.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
+        ),
+    ] = None,
+    strength: Annotated[
+        float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
+    ] = 1.0,
+    format: Annotated[str, typer.Option(help="Of the results: flac or wav.")] = "flac",
+    score: Annotated[bool, typer.Option("--score", help="Rate each clip with DNSMOS, before and after.")] = False,
+    keep: Annotated[
+        str | None, typer.Option(metavar="EXPRESSION", help="Rows of the manifest to keep: 'dnsmos_ovrl > 2.8'.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON at the end.")] = False,
+) -> None:
+    """Take the noise out of a corpus: any number of clips, on all cores of one machine or many.
+
+    INPUT is a folder of audio files, a manifest with a line of JSON per clip
+    (audio_filepath and any other fields), or a .tar shard of WebDataset, or a
+    folder of them. OUTPUT gets the enhanced audio and manifest.jsonl: the rows
+    of the input in their order with all their fields, and what was measured.
+    A clip that cannot be enhanced is a row of errors.jsonl. The originals are
+    never touched.
+
+    The same command goes on where it was stopped or killed, tries what failed
+    again, and ends as if nothing had happened.
+
+    Example: hamiltone corpus recordings/ -o cleaned/
+
+    Example: hamiltone corpus train.jsonl -o cleaned/ --score --keep 'dnsmos_ovrl > 2.8 and seconds >= 1'
+
+    Example: hamiltone corpus shards/ -o /shared/cleaned --address auto --workers 16,256
+    """
+    from hamiltone.cli.corpus_page import progress_page
+    from hamiltone.corpus.cluster import RayEngine
+    from hamiltone.corpus.run import Job, run_corpus
+
+    job = Job(source, out, model, strength, format, score, keep)
+    with RayEngine(_workers(workers), address) as engine, progress_page() as tick:
+        summary = run_corpus(job, engine, tick)
+    typer.echo(json.dumps(asdict(summary), indent=2) if as_json else _line(summary, out))
+    if summary.errors == summary.clips:
+        raise InputError(f"no clip could be enhanced; the reasons are in {out / 'errors.jsonl'}")
+
+
+def _workers(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 1, os.cpu_count() or 1
+    parts = text.split(",")
+    if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
+        raise InputError(f"--workers takes MIN,MAX such as 2,8, or one number, got {text!r}")
+    least, most = int(parts[0]), int(parts[-1])
+    if not 1 <= least <= most:
+        raise InputError(f"--workers takes at least 1 and no more than the most, got {text!r}")
+    return least, most
+
+
+def _line(summary: "Summary", out: Path) -> str:
+    dropped = f", {summary.dropped} left out by --keep" if summary.dropped else ""
+    line = f"{out}: {summary.enhanced} of {summary.clips} clips, {summary.hours:.2f} hours of audio{dropped}"
+    return printable(f"{line}, {summary.errors} errors; {summary.new} of them now, in {summary.elapsed:.0f} s")

@@ -1,0 +1,111 @@
+"""The engine for many cores and many hosts: Ray Data with a pool of workers that hold the model.
+
+Only the names of clips and their figures travel through Ray; each worker reads and writes its audio itself. So the
+object store stays small, and memory is bounded by the workers.
+"""
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+from hamiltone.corpus.inputs import Clip
+from hamiltone.corpus.run import Job
+from hamiltone.corpus.stage import EnhanceStage, Result, clip_columns, column_results
+from hamiltone.errors import InputError
+
+_RETRIES = 3
+"""How often a batch is given to another worker when one dies; then it is lost, and tried clip by clip."""
+_IN_FLIGHT = 2
+"""Batches that a worker holds: the one it works on and the next."""
+_STORE = 128 << 20
+
+
+class RayEngine:
+    """An engine on the Ray that is running in this process, on the cluster at `address`, or on this machine alone.
+
+    Ray is started for the first clip and ended with the engine, unless it was running before.
+
+    Args:
+        workers: The least and the most of them; each takes one CPU of the cluster.
+        address: That of a running cluster, or ``auto`` for the one on this machine.
+        stage: What the workers run: a subclass, for a step of your own before or after.
+    """
+
+    def __init__(
+        self, workers: tuple[int, int], address: str | None = None, stage: type[EnhanceStage] = EnhanceStage
+    ) -> None:
+        self._workers, self._address, self.stage = workers, address, stage
+        self._ray = _import_ray()
+        self._started = False
+
+    def __call__(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+        """Enhance clips; what workers lose by dying over and over does not come back, and ends nothing."""
+        if not self._ray.is_initialized():
+            self._started = True
+            _start(self._ray, self._workers, self._address)
+        yield from self._run(clips, job, batch)
+
+    def _run(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+        import pyarrow
+
+        ray, workers = self._ray, self._workers
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = context.print_on_execution_start = False
+        context.max_errored_blocks = -1
+        parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
+        least, most = min(workers[0], len(parts)), min(workers[1], len(parts))
+        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
+        data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
+            results = data.map_batches(
+                self.stage,
+                fn_constructor_kwargs=job.stage_arguments(),
+                batch_size=None,
+                compute=pool,
+                num_cpus=1,
+                max_restarts=-1,
+                max_task_retries=_RETRIES,
+            )
+        try:
+            for found in results.iter_batches(batch_size=None, prefetch_batches=0):
+                yield column_results(found)
+        except ray.exceptions.RayError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._started:
+            self._ray.shutdown()
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is raised, and the rest spoils the page
+    try:
+        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise InputError(f'hamiltone corpus needs {error.name}: pip install "hamiltone[corpus]"') from None
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return ray
+
+
+def _start(ray: Any, workers: tuple[int, int], address: str | None) -> None:
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    try:
+        if address is None:
+            size = {"num_cpus": workers[1], "object_store_memory": _STORE, "include_dashboard": False}
+            ray.init(address="local", **size, **quiet)
+        else:
+            ray.init(address=address, **quiet)
+    except Exception as error:  # Ray's own have no base in common
+        reason = " ".join(str(error).split())
+        raise InputError(f"cannot start Ray{f' at {address}' if address else ''}: {reason}") from None

@@ -1,0 +1,42 @@
+"""Enhancement of lhotse's cuts."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from hamiltone.audio.formats import Encoding
+from hamiltone.audio.io import AudioWriter
+from hamiltone.corpus.inputs import Clip
+from hamiltone.corpus.stage import EnhanceStage
+from hamiltone.errors import InputError
+
+
+def enhance_cuts(cuts: Iterable[Any], stage: EnhanceStage) -> Iterator[Any]:
+    """Enhance what each cut hears, into the folder of `stage`; yields cuts of the new recordings.
+
+    Identity, supervisions and custom fields are kept; a cut starts at the beginning of its new recording, and a mix
+    becomes one channel. Features, computed before, are left behind. A cut that cannot be enhanced is an `InputError`.
+    """
+    try:
+        import lhotse  # type: ignore[import-untyped]
+    except ImportError:
+        raise InputError("cuts need lhotse: pip install lhotse") from None
+    for cut in cuts:
+        with TemporaryDirectory(prefix="hamiltone-corpus-") as folder:
+            source = Path(folder, "cut.wav")
+            samples = np.atleast_2d(cut.load_audio())  # (channels, L)
+            encoding, (channels, length) = Encoding("WAV", "FLOAT"), samples.shape
+            with AudioWriter(
+                source, encoding, sample_rate=cut.sampling_rate, channels=channels, frames=length
+            ) as writer:
+                writer.write(samples.T)
+            result = stage.enhance(Clip(cut.id, str(source)))
+        if result.error or not result.enhanced_filepath:
+            raise InputError(f"cut {cut.id}: {result.error}")
+        recording = lhotse.Recording.from_file(stage.output / result.enhanced_filepath, recording_id=cut.id)
+        fresh = recording.to_cut()
+        fresh.id, fresh.supervisions, fresh.custom = cut.id, cut.supervisions, getattr(cut, "custom", None)
+        yield fresh

@@ -1,0 +1,208 @@
+"""What there is to enhance: the rows of a folder, of a JSONL manifest (NeMo's convention) or of WebDataset shards.
+
+The rows are listed anew whenever they are needed, in the same order, so that no corpus has to fit into memory.
+"""
+
+import json
+import math
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hamiltone.audio.formats import FORMATS, MEDIA_SUFFIXES
+from hamiltone.errors import InputError
+
+_SUFFIXES = FORMATS.keys() | MEDIA_SUFFIXES
+_STRETCH = ("offset", "duration")
+_LONGEST_TEXT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A recording, or a part of one: a stretch of bytes (a member of a tar, with its suffix) or of seconds."""
+
+    id: str
+    path: str
+    first_byte: int = 0
+    byte_count: int | None = None
+    suffix: str | None = None
+    offset: float | None = None
+    duration: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it in a file name: the last part of its id, without the suffix."""
+        return Path(self.id.split("#")[0]).stem
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the input with all its fields: the clip that it names, or else the reason why there is none."""
+
+    id: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    clip: Clip | None = None
+    fault: str = ""
+
+
+def list_rows(source: Path, output: Path) -> Iterator[Row]:
+    """The rows of an input, in a stable order; an id that was there before is a fault, not a second clip."""
+    seen: set[int] = set()
+    for row in _list(source, output):
+        key = hash(row.id)
+        if row.clip is not None and not _is_text(row.id + row.clip.path):
+            yield Row(row.id, row.fields, fault="its name is not UTF-8; rename it")
+            continue
+        if row.clip is not None and key in seen:
+            yield Row(row.id, row.fields, fault=f"the id {row.id!r} has come before in this input")
+            continue
+        seen.add(key)
+        yield row
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _list(source: Path, output: Path) -> Iterator[Row]:
+    if source.is_dir():
+        shards = sorted(path for path in source.iterdir() if path.suffix.lower() == ".tar")
+        return _shards(shards) if shards else _folder(source, output)
+    if not source.is_file():
+        raise InputError(f"{source}: no such file or folder")
+    if source.name.lower().endswith((".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst")):
+        raise InputError(f"{source}: shards are read in place and must not be compressed; unpack it to .tar first")
+    if source.suffix.lower() in _SUFFIXES:
+        raise InputError(f"{source}: expected a folder, a JSONL manifest or .tar shards; for files: hamiltone enhance")
+    return _shards([source]) if source.suffix.lower() == ".tar" else _manifest(source)
+
+
+def _folder(source: Path, output: Path) -> Iterator[Row]:
+    """Every audio file below a folder, in the order of the names; those in the output are none of its own."""
+    results = os.path.realpath(output)
+
+    def fail(error: OSError) -> None:
+        closed.append(error)
+
+    closed: list[OSError] = []
+    for root, folders, names in os.walk(source, onerror=fail):
+        folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) != results)
+        for name in sorted(names):
+            path = Path(root, name)
+            if path.suffix.lower() in _SUFFIXES and not name.startswith("."):
+                id = path.relative_to(source).as_posix()
+                yield Row(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
+    for error in closed:
+        yield Row(str(error.filename), fault=f"cannot read the folder: {error.strerror}")
+
+
+def _manifest(source: Path) -> Iterator[Row]:
+    """A line of JSON per clip; `audio_filepath` is relative to the manifest, `offset` and `duration` cut a part out."""
+    with source.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _manifest_row(source, number, line)
+
+
+def _manifest_row(source: Path, number: int, line: bytes) -> Row:
+    where = f"{source.name}:{number}"
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        return Row(where, fault="is no line of JSON")
+    if not isinstance(fields, dict) or not isinstance(fields.get("audio_filepath"), str):
+        return Row(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
+    path = fields["audio_filepath"]
+    stretch = [_seconds(fields.get(name)) for name in _STRETCH]
+    if any(value is None and fields.get(name) is not None for value, name in zip(stretch, _STRETCH, strict=True)):
+        return Row(where, fields, fault="offset and duration must be seconds, not negative")
+    offset, duration = stretch if stretch[0] is not None else (None, None)  # without an offset, it only informs
+    id = str(fields.get("id", path if offset is None else f"{path}#{offset:g}"))
+    return Row(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))
+
+
+def _seconds(value: Any) -> float | None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return float(value) if good else None
+
+
+def _shards(shards: list[Path]) -> Iterator[Row]:
+    for shard in shards:
+        yield from _shard(shard)
+
+
+def _shard(shard: Path) -> Iterator[Row]:
+    """The samples of a tar: members that share a name up to the first dot of its last part."""
+    size, key, members = shard.stat().st_size, "", list[tarfile.TarInfo]()
+    try:
+        with tarfile.open(shard, "r:") as tar:
+            for member in tar:
+                tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps all it has seen
+                if not member.isfile():
+                    continue
+                folder, _, name = member.name.rpartition("/")
+                this = f"{folder}/{name.split('.')[0]}" if folder else name.split(".")[0]
+                if members and this != key:
+                    yield from _sample(shard, key, members, size)
+                    members = []
+                key = this
+                members.append(member)
+            if not _ends(shard, tar.offset):
+                raise tarfile.ReadError(f"no header and no end at byte {tar.offset}")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        if members:  # more of it may have followed
+            yield Row(
+                f"{shard.name}/{key}", {"shard": shard.name, "key": key}, fault="the shard ends in the middle of it"
+            )
+        yield Row(shard.name, {"shard": shard.name}, fault=f"the shard is damaged or ends in the middle: {error}")
+        return
+    yield from _sample(shard, key, members, size)
+
+
+def _ends(shard: Path, end: int) -> bool:
+    """Whether a block of zeros is where tarfile has seen the end: it takes a broken header, or none, for one, too."""
+    with shard.open("rb") as file:
+        file.seek(end)
+        return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
+
+
+def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[Row]:
+    """The row of a sample: its JSON as fields, its other small texts by their suffix, the first sound as the clip."""
+    if not members:
+        return
+    id, fields, sound = f"{shard.name}/{key}", dict[str, Any](), None
+    for member in members:
+        suffix = member.name[len(key) :].removeprefix(".")
+        if member.offset_data + member.size > size:
+            yield Row(id, {"shard": shard.name, "key": key}, fault=f"the shard ends in the middle of {member.name}")
+            return
+        if Path(member.name).suffix.lower() in _SUFFIXES:
+            sound = sound or member
+        elif member.size <= _LONGEST_TEXT:
+            fields |= _fields(shard, member, suffix)
+    fields = {"shard": shard.name, "key": key, **fields}
+    if sound is None:
+        yield Row(id, fields, fault="the sample holds no audio")
+        return
+    clip = Clip(id, str(shard.absolute()), sound.offset_data, sound.size, Path(sound.name).suffix)
+    yield Row(id, fields, clip)
+
+
+def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]:
+    """What a member that is no sound adds to the fields; what is not text cannot be carried over."""
+    with shard.open("rb") as file:
+        file.seek(member.offset_data)
+        content = file.read(member.size)
+    try:
+        text = content.decode()
+        value = json.loads(text) if suffix == "json" else text
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {suffix: value}

@@ -1,0 +1,76 @@
+"""What was taken out of a recording, and how it sounds before and after: block by block, in constant memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import soxr  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from hamiltone.audio.io import open_reader
+
+_BLOCK = 65_536
+_RATED_RATE = 16_000
+_RATED_SECONDS = 60
+_SILENCE = 1e-12
+"""Energy of a sample below which there is nothing to measure: -120 dB of full scale."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The level of what was taken out in dB of full scale, and that of the rest above it; None is none at all."""
+
+    noise_db: float | None
+    snr_db: float | None
+
+
+def estimate_noise(source: Path, result: Path) -> Noise:
+    """Compare a recording with its enhanced version: their difference is the noise, as far as the model heard it."""
+    taken = kept = 0.0
+    count = 0
+    with open_reader(source) as before, open_reader(result) as after:
+        while len(clean := after.read(_BLOCK)):
+            noisy = before.read(len(clean))
+            clean = clean[: len(noisy)]  # of a damaged source, the result may hold more than this reader finds
+            taken += float(np.square(noisy - clean, dtype=np.float64).sum())
+            kept += float(np.square(clean, dtype=np.float64).sum())
+            count += noisy.size
+    if not count or taken / count < _SILENCE:
+        return Noise(None, None)
+    snr = _decibels(kept / taken) if kept / count >= _SILENCE else None
+    return Noise(_decibels(taken / count), snr)
+
+
+def _decibels(ratio: float) -> float:
+    return round(10 * float(np.log10(ratio)), 2)
+
+
+def rate_speech(path: Path) -> dict[str, float | None]:
+    """DNSMOS of the mean of the channels at 16 kHz; of more than a minute, the mean over its minutes by their length.
+
+    Silence has no rating: None.
+    """
+    from hamiltone.metrics import UndefinedScoreError, dnsmos_ratings
+    from hamiltone.metrics.dnsmos import DNSMOS
+
+    total, seconds = np.zeros(len(DNSMOS._fields)), 0
+    for piece in _minutes(path):
+        try:
+            ratings = dnsmos_ratings(piece, _RATED_RATE)
+        except UndefinedScoreError:
+            continue
+        total += len(piece) * np.array(ratings)
+        seconds += len(piece)
+    mean = [round(float(value) / seconds, 3) if seconds else None for value in total]
+    return {f"dnsmos_{name}": value for name, value in zip(DNSMOS._fields, mean, strict=True)}
+
+
+def _minutes(path: Path) -> Iterator[NDArray[np.float32]]:
+    with open_reader(path) as reader:
+        rate = reader.info.sample_rate
+        while len(block := reader.read(_RATED_SECONDS * rate)):
+            mono = block.mean(axis=1, dtype=np.float32)
+            piece = mono if rate == _RATED_RATE else soxr.resample(mono, rate, _RATED_RATE)
+            if len(piece):
+                yield piece

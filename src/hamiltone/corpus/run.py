@@ -1,0 +1,242 @@
+"""A run over a corpus: list, enhance what is missing, write the manifests."""
+
+import hashlib
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hamiltone import __version__
+from hamiltone.corpus.inputs import Clip, Row, list_rows
+from hamiltone.corpus.keep import Filter, parse_filter
+from hamiltone.corpus.ledger import Ledger
+from hamiltone.corpus.output import RunFolder, writing
+from hamiltone.corpus.stage import RATINGS, EnhanceStage, Result
+from hamiltone.errors import InputError
+
+ROUND = 65_536
+"""Clips that an engine is given at once: what bounds the memory of the driver, apart from the ids."""
+BATCH = 8
+"""Clips that a worker is given at once, and that are done again if it dies."""
+_ADDED = ("enhanced_filepath", "seconds", "noise_db", "snr_db")
+_LOST = "its worker died each time it was tried"
+_LATE = "came while the run was under way; the same command enhances it"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to enhance, where to, and how; `keep` is a filter as `parse_filter` reads it."""
+
+    source: Path
+    output: Path
+    model: str | None = None
+    strength: float = 1.0
+    format: str = "flac"
+    score: bool = False
+    keep: str | None = None
+
+    def stage_arguments(self) -> dict[str, Any]:
+        """What an `EnhanceStage` is made with."""
+        output = str(self.output.absolute())
+        how = {"model": self.model, "strength": self.strength, "format": self.format, "score": self.score}
+        return {"output": output, **how}
+
+    def settings(self) -> dict[str, Any]:
+        """What two starts must have in common to be one run: all that the audio and its figures depend on."""
+        model = self.model
+        if model is not None and Path(model).is_file():
+            model = f"sha256:{hashlib.sha256(Path(model).read_bytes()).hexdigest()}"
+        how = {"model": model, "strength": self.strength, "format": self.format, "score": self.score}
+        return {"input": str(self.source.absolute()), **how, "hamiltone": __version__}
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The fields that a row gets."""
+        before = tuple(f"{name}_before" for name in RATINGS)
+        return (*_ADDED, *RATINGS, *before, "note") if self.score else (*_ADDED, "note")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run has come: clips in all, done and failed, seconds of audio, workers heard of in the last minutes."""
+
+    total: int
+    done: int
+    errors: int
+    audio: float
+    elapsed: float
+    new: int
+    workers: int
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left at the pace so far."""
+        return (self.total - self.done) * self.elapsed / self.new if self.new else None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came of a run; `new` clips, the seconds `elapsed` and the `busy` ones of all workers are of this start."""
+
+    clips: int
+    enhanced: int
+    dropped: int
+    errors: int
+    hours: float
+    new: int
+    elapsed: float
+    busy: float
+
+
+Engine = Callable[[list[Clip], Job, int], Iterator[list[Result]]]
+"""Enhances clips, by so many at once, and yields results in any order as they come; it may lose some."""
+
+
+def in_process(clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+    """The plain loop: one process, one thread, the model loaded once."""
+    stage = EnhanceStage(**job.stage_arguments())
+    for clip in clips:
+        yield [stage.enhance(clip)]
+
+
+def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], None] = lambda status: None) -> Summary:
+    """Enhance what is missing of a corpus, then write its manifests; the same call goes on where one was killed.
+
+    Clips that failed before are tried again. What is wrong with the call as a whole is an `InputError`; what is wrong
+    with a clip is a row of the error manifest, and so is a clip that twice took its worker with it.
+    """
+    keep = parse_filter(job.keep) if job.keep else None
+    _check(job)
+    folder = RunFolder(job.output)
+    if job.source.absolute() == job.output.absolute():
+        raise InputError(f"{job.output}: is the input; choose another output")
+    total = _survey(job, keep)
+    folder.claim(job.settings())
+    with folder.locked(), Ledger(folder.ledger) as ledger:
+        ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
+        pace = _Pace(total, ledger, tick)
+        for batch in (BATCH, 1):  # what was lost with a batch is tried once more by itself
+            expected = pace.new
+            for clips in _rounds(_missing(job, ledger)):
+                expected += len(clips)
+                for results in engine(clips, job, batch):
+                    pace.add(results)
+            if pace.new == expected:
+                break
+        else:
+            pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
+        folder.sweep()
+        counts = _write_manifests(job, folder, ledger, keep)
+        return Summary(**counts, new=pace.new, elapsed=round(pace.elapsed, 3), busy=round(pace.busy, 3))
+
+
+def _check(job: Job) -> None:
+    """Find out before any worker starts whether there is a model, and what rates."""
+    from hamiltone.inference.settings import resolve_model
+    from hamiltone.metrics import check_metrics
+
+    if not 0 <= job.strength <= 1:
+        raise InputError(f"expected a strength from 0 to 1, got {job.strength}")
+    if job.format not in ("flac", "wav"):
+        raise InputError(f"the format must be flac or wav, got {job.format!r}")
+    resolve_model(job.model)
+    if job.score:
+        check_metrics(RATINGS)
+
+
+def _survey(job: Job, keep: Filter | None) -> int:
+    """Count the clips, and compare the fields with those that are added and asked for."""
+    total, names = 0, dict.fromkeys(("id", "audio_filepath"))
+    for row in list_rows(job.source, job.output):
+        total += row.clip is not None
+        names |= dict.fromkeys(row.fields)
+    if taken := [name for name in job.added if name in names]:
+        raise InputError(f"{job.source}: has a field {taken[0]!r}, which this run writes itself; rename it")
+    if not total:
+        raise InputError(f"{job.source}: holds no clips")
+    names |= dict.fromkeys(job.added)
+    unknown = sorted((keep.fields if keep else frozenset()) - names.keys())
+    if unknown:
+        rated = "; ratings come with --score" if unknown[0].startswith("dnsmos_") and not job.score else ""
+        raise InputError(f"--keep: there is no field {unknown[0]!r}; there are {', '.join(names)}{rated}")
+    return total
+
+
+def _missing(job: Job, ledger: Ledger) -> Iterator[Clip]:
+    for row in list_rows(job.source, job.output):
+        if row.clip is not None and row.id not in ledger:
+            yield row.clip
+
+
+def _vanished(job: Job, ledger: Ledger) -> Iterator[str]:
+    """Clips that were done, but whose file is no longer there, or no longer as long as it was."""
+    for row in list_rows(job.source, job.output) if len(ledger) else ():
+        if row.id in ledger and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
+            path = job.output / entry["enhanced_filepath"]
+            if not path.is_file() or path.stat().st_size != entry.get("bytes"):
+                yield row.id
+
+
+def _rounds(clips: Iterator[Clip]) -> Iterator[list[Clip]]:
+    while chosen := list(itertools.islice(clips, ROUND)):
+        yield chosen
+
+
+class _Pace:
+    """Puts results on record and tells how fast they come."""
+
+    def __init__(self, total: int, ledger: Ledger, tick: Callable[[Status], None]) -> None:
+        self._total, self._ledger, self._tick = total, ledger, tick
+        self._started = time.monotonic()
+        self._heard: dict[str, float] = {}
+        self.new, self.busy = 0, 0.0
+        self.add([])
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._started
+
+    def add(self, results: Iterable[Result]) -> None:
+        results = list(results)
+        now = self.elapsed
+        self.new += len(self._ledger.add(_entry(result) for result in results))
+        self.busy += sum(result.elapsed or 0.0 for result in results)
+        self._heard |= {result.worker: now for result in results if result.worker}
+        workers = sum(now - when < 120 for when in self._heard.values())
+        ledger = self._ledger
+        self._tick(Status(self._total, len(ledger), ledger.failed, ledger.seconds, now, self.new, workers))
+
+
+def _entry(result: Result) -> dict[str, Any]:
+    return {name: value for name, value in asdict(result).items() if value is not None}
+
+
+def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter | None) -> dict[str, Any]:
+    """The rows of the input in its order, each with what became of it; returns the counts."""
+    counts, seconds = dict.fromkeys(("clips", "enhanced", "dropped", "errors"), 0), 0.0
+    with ExitStack() as files:
+        paths = {"enhanced": folder.manifest, "errors": folder.errors, **({"dropped": folder.dropped} if keep else {})}
+        write = {name: files.enter_context(writing(path)) for name, path in paths.items()}
+        for row in list_rows(job.source, job.output):
+            entry: dict[str, Any] = {"error": row.fault or _LATE}
+            if row.clip is not None:
+                entry = ledger.get(row.id) or entry
+            name, line = _line(row, entry, job.added, keep)
+            write[name](line)
+            counts[name] += 1
+            counts["clips"] += 1
+            seconds += entry.get("seconds") or 0.0
+    if not keep:
+        folder.dropped.unlink(missing_ok=True)
+    return {**counts, "hours": round(seconds / 3600, 6)}
+
+
+def _line(row: Row, entry: dict[str, Any], added: tuple[str, ...], keep: Filter | None) -> tuple[str, dict[str, Any]]:
+    fields = {"id": row.id, **row.fields}
+    if "error" in entry:
+        return "errors", {**fields, "error": entry["error"]}
+    line = {**fields, **{name: entry.get(name) for name in added}}
+    return "enhanced" if keep is None or keep(line) else "dropped", line

@@ -1,0 +1,88 @@
+"""Corpora of short clips for the tests: synthetic speech in noise, as folders, manifests and shards."""
+
+import hashlib
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from hamiltone.data.synthetic import speech
+
+
+def write_clip(path: Path, seed: int, *, seconds: float = 1.0, rate: int = 16_000, channels: int = 1) -> Path:
+    """A clip of speech with white noise, 16-bit PCM."""
+    rng = np.random.default_rng(seed)
+    voice = speech(rng, round(seconds * rate))
+    noisy = voice[:, None] + 0.02 * rng.standard_normal((len(voice), channels))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, noisy.clip(-1, 1), rate, subtype="PCM_16")
+    return path
+
+
+def folder(path: Path, count: int, *, seconds: float = 1.0) -> Path:
+    """`count` clips, in two folders."""
+    for number in range(count):
+        write_clip(path / f"speaker{number % 2}" / f"take_{number:04}.wav", number, seconds=seconds)
+    return path
+
+
+def manifest(path: Path, rows: list[dict[str, object] | str]) -> Path:
+    """A JSONL manifest; a row that is text is written as it is."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def shard(path: Path, clips: list[Path]) -> Path:
+    """A tar of samples in WebDataset's convention: a sound, its JSON and its text."""
+    with tarfile.open(path, "w") as tar:
+        for number, clip in enumerate(clips):
+            about = path.parent / f"{number}.json"
+            about.write_text(json.dumps({"speaker": number}))
+            words = path.parent / f"{number}.txt"
+            words.write_text(f"take {number}")
+            for file in (clip, about, words):
+                tar.add(file, f"sample{number:03}{file.suffix}")
+                if file is not clip:
+                    file.unlink()
+    return path
+
+
+def two_nodes(cpus: int) -> Any:
+    """A Ray cluster of a head and a second node, each with an object store of its own, connected to this process.
+
+    Ray gives a node half a minute to start, which is not enough on a very busy machine: three tries.
+    """
+    import ray
+    from ray.cluster_utils import Cluster
+
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
+    size = {"num_cpus": cpus, "object_store_memory": 80 << 20}
+    for last in (False, False, True):
+        cluster = Cluster()
+        try:
+            cluster.add_node(**size, include_dashboard=False)
+            cluster.add_node(**size)
+            ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        except Exception:
+            cluster.shutdown()
+            if last:
+                raise
+        else:
+            return cluster
+    raise AssertionError
+
+
+def digests(output: Path) -> dict[str, str]:
+    """What a run has written, apart from its private state: names and what is in them."""
+    files = sorted(path for path in output.rglob("*") if path.is_file() and ".hamiltone" not in path.parts)
+    return {path.relative_to(output).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    """The rows of a manifest."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

@@ -1,0 +1,115 @@
+"""The engine on Ray: two nodes on this machine, workers and a node that are killed, a driver that is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clips
+from hamiltone.corpus import EnhanceStage, Job, cluster, run_corpus
+from hamiltone.corpus.inputs import Clip
+from hamiltone.corpus.stage import Result
+
+ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
+pytest.importorskip("ray.data", reason="needs the extra corpus")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+MODEL = "compact"
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    running = clips.two_nodes(1)
+    yield running
+    ray.shutdown()
+    running.shutdown()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    return clips.folder(tmp_path_factory.mktemp("corpus") / "in", 48, seconds=0.5)
+
+
+@pytest.fixture(scope="module")
+def whole(source, tmp_path_factory) -> dict[str, str]:
+    output = tmp_path_factory.mktemp("whole") / "out"
+    run_corpus(Job(source, output, MODEL))
+    return clips.digests(output)
+
+
+def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
+    rows = [{"audio_filepath": str(path), "text": path.stem} for path in sorted(source.rglob("*.wav"))[:4]]
+    data = ray.data.from_items(rows).map_batches(
+        EnhanceStage,
+        fn_constructor_kwargs={"output": tmp_path / "out", "model": MODEL},
+        batch_size=2,
+        compute=ray.data.ActorPoolStrategy(size=1),
+    )
+    found = data.take_all()
+    assert {row["text"] for row in found} == {row["text"] for row in rows}
+    assert all((tmp_path / "out" / row["enhanced_filepath"]).is_file() and not row["error"] for row in found)
+
+
+def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes, tmp_path, monkeypatch):
+    clips.folder(tmp_path / "in", 4, seconds=0.2)
+    monkeypatch.setattr(cluster, "_RETRIES", 1)
+
+    class Fragile(EnhanceStage):
+        def enhance(self, clip: Clip) -> Result:
+            if clip.id.endswith("0002.wav"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().enhance(clip)
+
+    with cluster.RayEngine((1, 1), stage=Fragile) as engine:
+        summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL), engine)
+    assert (summary.enhanced, summary.errors) == (3, 1)
+    (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
+    assert row["id"] == "speaker0/take_0002.wav" and "worker died" in str(row["error"])
+
+
+def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_process(nodes, source, whole, tmp_path):
+    """The last test of the two nodes: one of them is gone after it."""
+    (second,) = nodes.worker_nodes
+    happened: list[str] = []
+
+    with cluster.RayEngine((2, 2)) as engine:
+
+        def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+            for count, results in enumerate(engine(chosen, job, batch)):
+                yield results
+                if count < 2:
+                    os.kill(int(str(results[0].worker).split(":")[1]), signal.SIGKILL)
+                    happened.append("worker")
+                elif count == 2:
+                    nodes.remove_node(second, allow_graceful=False)
+                    happened.append("node")
+
+        summary = run_corpus(Job(source, tmp_path / "out", MODEL), failing)
+    assert happened == ["worker", "worker", "node"]
+    assert (summary.enhanced, summary.errors, summary.new) == (48, 0, 48)
+    assert clips.digests(tmp_path / "out") == whole
+
+
+def test_a_driver_killed_in_the_middle_is_resumed_by_the_same_command(source, whole, tmp_path):
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "hamiltone", "corpus", str(source), "-o", str(output), "--model", MODEL]
+    command += ["--workers", "1,2"]
+    done = output / ".hamiltone" / "done.jsonl"
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        deadline = time.monotonic() + 500
+        while not (done.exists() and done.stat().st_size) and child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child.kill()
+    killed = len(done.read_text().splitlines())
+    assert 0 < killed < 48
+    ended = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=500)
+    assert ended.returncode == 0, ended.stderr
+    assert f'"new": {48 - killed}' in ended.stdout
+    assert "clips 48 of 48" in ended.stderr and "\x1b" not in ended.stderr
+    assert clips.digests(output) == whole

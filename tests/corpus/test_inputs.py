@@ -1,0 +1,120 @@
+import os
+import tarfile
+
+import pytest
+
+import clips
+from hamiltone.corpus.inputs import list_rows
+from hamiltone.errors import InputError
+
+
+@pytest.fixture
+def clip(tmp_path):
+    return clips.write_clip(tmp_path / "in" / "one.wav", 0, seconds=0.2)
+
+
+def test_a_folder_is_listed_in_the_order_of_names_without_the_output_and_hidden_files(tmp_path, clip):
+    folder = clip.parent
+    for name in ("b/two.wav", "a/three.flac", "out/audio/one.wav"):
+        clips.write_clip(folder / name, 0, seconds=0.2)
+    (folder / ".hidden.wav").write_bytes(b"")
+    (folder / "notes.txt").write_text("no sound")
+    ids = [row.id for row in list_rows(folder, folder / "out")]
+    assert ids == ["one.wav", "a/three.flac", "b/two.wav"]
+
+
+def test_ids_do_not_depend_on_where_a_folder_stands(tmp_path, clip):
+    before = [row.id for row in list_rows(clip.parent, tmp_path / "out")]
+    moved = clip.parent.rename(tmp_path / "elsewhere")
+    assert [row.id for row in list_rows(moved, tmp_path / "out")] == before
+
+
+def test_a_name_that_is_no_text_is_a_fault_of_its_row(tmp_path, clip):
+    clip.rename(os.fsdecode(os.fsencode(clip.parent) + b"/\xe9.wav"))
+    (row,) = list_rows(clip.parent, tmp_path / "out")
+    assert row.clip is None and "not UTF-8" in row.fault
+
+
+def test_a_manifest_keeps_every_field_and_takes_paths_from_where_it_lies(tmp_path, clip):
+    source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "in/one.wav", "text": "Grüße", "deep": {"a": 1}}])
+    (row,) = list_rows(source, tmp_path / "out")
+    assert row.fields == {"audio_filepath": "in/one.wav", "text": "Grüße", "deep": {"a": 1}}
+    assert row.clip is not None and row.clip.path == str(clip) and row.id == "in/one.wav"
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("{broken", "no line of JSON"),
+        ('"text"', "no audio_filepath"),
+        ('{"text": "no path"}', "no audio_filepath"),
+        ('{"audio_filepath": "in/one.wav", "offset": -1}', "seconds"),
+        ('{"audio_filepath": "in/one.wav", "offset": 0, "duration": "long"}', "seconds"),
+    ],
+)
+def test_a_broken_line_is_a_fault_of_its_row_and_the_next_goes_on(tmp_path, clip, line, fault):
+    source = clips.manifest(tmp_path / "m.jsonl", [line, {"audio_filepath": "in/one.wav"}])
+    first, second = list_rows(source, tmp_path / "out")
+    assert fault in first.fault and first.id == "m.jsonl:1"
+    assert second.clip is not None
+
+
+def test_an_id_that_has_come_before_is_a_fault(tmp_path, clip):
+    rows = [{"audio_filepath": "in/one.wav", "id": "a"}, {"audio_filepath": "in/one.wav", "id": "b"}]
+    source = clips.manifest(tmp_path / "m.jsonl", [*rows, rows[0], {"audio_filepath": "in/one.wav"}])
+    found = list(list_rows(source, tmp_path / "out"))
+    assert [row.id for row in found if row.clip] == ["a", "b", "in/one.wav"]
+    assert "'a' has come before" in found[2].fault
+
+
+def test_parts_of_one_recording_are_clips_of_their_own(tmp_path, clip):
+    parts = [{"audio_filepath": "in/one.wav", "offset": start, "duration": 0.1} for start in (0, 0.1)]
+    found = [row.clip for row in list_rows(clips.manifest(tmp_path / "m.jsonl", parts), tmp_path / "out")]
+    assert [(part.id, part.offset, part.duration) for part in found if part] == [
+        ("in/one.wav#0", 0.0, 0.1),
+        ("in/one.wav#0.1", 0.1, 0.1),
+    ]
+
+
+def test_samples_of_a_shard_have_the_fields_of_their_json_and_texts(tmp_path, clip):
+    source = clips.shard(tmp_path / "a.tar", [clip, clip])
+    first, second = list_rows(source, tmp_path / "out")
+    assert first.id == "a.tar/sample000"
+    assert second.fields == {"shard": "a.tar", "key": "sample001", "speaker": 1, "txt": "take 1"}
+    assert first.clip is not None and first.clip.byte_count == clip.stat().st_size
+    with source.open("rb") as file:
+        file.seek(first.clip.first_byte)
+        assert file.read(first.clip.byte_count) == clip.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.75, 0.98, 1.0])
+def test_a_shard_that_ends_in_the_middle_gives_what_it_holds_and_a_fault(tmp_path, clip, share):
+    source = clips.shard(tmp_path / "a.tar", [clip] * 4)
+    with tarfile.open(source) as tar:
+        end = max(member.offset_data + member.size for member in tar)
+    os.truncate(source, round(end * share))
+    found = list(list_rows(source, tmp_path / "out"))
+    whole = [row for row in found if row.clip]
+    assert 1 <= len(whole) < 4 and [row.fault for row in found if not row.clip]
+    assert all(row.clip.first_byte + row.clip.byte_count <= end * share for row in whole)
+
+
+def test_a_shard_with_a_broken_header_in_its_middle_does_not_pass_for_a_short_one(tmp_path, clip):
+    source = clips.shard(tmp_path / "a.tar", [clip] * 3)
+    with tarfile.open(source) as tar:
+        header = tar.getmembers()[6].offset
+    with source.open("r+b") as file:
+        file.seek(header)
+        file.write(b"\xff" * 512)
+    found = list(list_rows(source, tmp_path / "out"))
+    assert [row.id for row in found if row.clip] == ["a.tar/sample000"]
+    assert "damaged" in found[-1].fault
+
+
+@pytest.mark.parametrize(("name", "words"), [("none", "no such"), ("a.tar.gz", "compressed"), ("one.wav", "hamiltone")])
+def test_what_is_no_corpus_is_refused_in_one_line(tmp_path, name, words):
+    if name != "none":
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(InputError, match=words) as error:
+        list(list_rows(tmp_path / name, tmp_path / "out"))
+    assert "\n" not in str(error.value)

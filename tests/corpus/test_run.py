@@ -1,0 +1,320 @@
+"""Runs in a plain loop: what is written, what is refused, and what a kill leaves. Ray has a file of its own."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import clips
+from hamiltone.corpus import Clip, EnhanceStage, Job, in_process, run_corpus
+from hamiltone.corpus.noise import estimate_noise
+from hamiltone.corpus.stage import batch_clips, clip_columns, column_results, result_columns
+from hamiltone.errors import InputError
+
+MODEL = "compact"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    return clips.folder(tmp_path_factory.mktemp("corpus") / "in", 6, seconds=0.5)
+
+
+@pytest.fixture(scope="module")
+def whole(source, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("whole") / "out"
+    run_corpus(Job(source, output, MODEL))
+    return output
+
+
+def test_a_run_writes_every_clip_once_in_the_order_of_the_input(source, whole):
+    found = clips.rows(whole / "manifest.jsonl")
+    names = sorted(path.relative_to(source).as_posix() for path in source.rglob("*.wav"))
+    assert [row["id"] for row in found] == [row["audio_filepath"] for row in found] == names
+    files = {str(row["enhanced_filepath"]) for row in found}
+    assert files == {path.relative_to(whole).as_posix() for path in (whole / "audio").rglob("*.flac")}
+    assert len(files) == 6 and not clips.rows(whole / "errors.jsonl")
+    assert all(row["seconds"] == 0.5 and isinstance(row["snr_db"], float) for row in found)
+
+
+def test_the_results_are_those_of_the_file_path(source, whole, tmp_path):
+    from hamiltone.inference import enhance_file
+
+    row = clips.rows(whole / "manifest.jsonl")[0]
+    enhance_file(source / str(row["id"]), tmp_path / "one.flac", model=MODEL)
+    assert (tmp_path / "one.flac").read_bytes() == (whole / str(row["enhanced_filepath"])).read_bytes()
+
+
+def test_rate_and_channels_are_kept_and_the_originals_are_not_touched(tmp_path):
+    clips.write_clip(tmp_path / "in" / "stereo.wav", 1, seconds=0.5, rate=22_050, channels=2)
+    before = clips.digests(tmp_path / "in")
+    run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL, format="wav"))
+    (result,) = (tmp_path / "out" / "audio").rglob("*.wav")
+    info = soundfile.info(result)
+    assert (info.samplerate, info.channels, info.frames, info.subtype) == (22_050, 2, 11_025, "PCM_16")
+    assert clips.digests(tmp_path / "in") == before
+
+
+def test_the_noise_estimate_is_the_level_of_what_was_taken_out(source, whole):
+    row = clips.rows(whole / "manifest.jsonl")[0]
+    noisy, _ = soundfile.read(source / str(row["id"]))
+    clean, _ = soundfile.read(whole / str(row["enhanced_filepath"]))
+    taken = np.mean((noisy - clean) ** 2)
+    assert row["noise_db"] == pytest.approx(10 * np.log10(taken), abs=0.01)
+    assert row["snr_db"] == pytest.approx(10 * np.log10(np.mean(clean**2) / taken), abs=0.01)
+
+
+def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
+    good = clips.write_clip(tmp_path / "good.wav", 0, seconds=0.5)
+    (tmp_path / "noise.wav").write_bytes(b"RIFF no sound at all")
+    (tmp_path / "empty.wav").write_bytes(b"")
+    rows = [
+        {"audio_filepath": "missing.wav", "text": "one"},
+        {"audio_filepath": str(good), "text": "two", "id": "a"},
+        {"audio_filepath": "noise.wav"},
+        "{not json",
+        {"audio_filepath": str(good), "id": "a"},
+        {"audio_filepath": "empty.wav"},
+        {"audio_filepath": str(good), "offset": 5.0, "duration": 1.0},
+        {"audio_filepath": "good.wav", "text": "three"},
+    ]
+    summary = run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
+    assert (summary.clips, summary.enhanced, summary.errors) == (8, 2, 6)
+    assert [row["text"] for row in clips.rows(tmp_path / "out" / "manifest.jsonl")] == ["two", "three"]
+    errors = clips.rows(tmp_path / "out" / "errors.jsonl")
+    for row, words in zip(
+        errors,
+        ["No such file", "not a readable", "no line of JSON", "has come before", "is empty", "shorter"],
+        strict=True,
+    ):
+        assert words in str(row["error"]) and "\n" not in str(row["error"])
+    assert errors[0]["text"] == "one"
+
+
+def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
+    clips.write_clip(tmp_path / "there.wav", 0, seconds=0.5)
+    rows = [{"audio_filepath": "late.wav"}, {"audio_filepath": "there.wav"}]
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
+    assert run_corpus(job).errors == 1
+    clips.write_clip(tmp_path / "late.wav", 1, seconds=0.5)
+    summary = run_corpus(job)
+    assert (summary.new, summary.errors, summary.enhanced) == (1, 0, 2)
+
+
+def test_shards_and_parts_give_what_the_same_sound_in_a_file_gives(tmp_path):
+    clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=1.0)
+    run_corpus(Job(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", MODEL))
+    run_corpus(Job(tmp_path / "in", tmp_path / "folder", MODEL))
+    part = {"audio_filepath": "in/one.wav", "offset": 0.25, "duration": 0.5}
+    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", [part]), tmp_path / "part", MODEL))
+    samples, _ = soundfile.read(clip, dtype="int16")
+    soundfile.write(tmp_path / "cut.wav", samples[4000:12_000], 16_000)
+    run_corpus(Job(clips.manifest(tmp_path / "n.jsonl", [{"audio_filepath": "cut.wav"}]), tmp_path / "cut", MODEL))
+
+    def sound(output: str) -> bytes:
+        (path,) = (tmp_path / output / "audio").rglob("*.flac")
+        return path.read_bytes()
+
+    assert sound("tar") == sound("folder")
+    assert sound("part") == sound("cut")
+    (row,) = clips.rows(tmp_path / "tar" / "manifest.jsonl")
+    assert row["speaker"] == 0 and row["txt"] == "take 0"
+
+
+def test_a_tar_that_ends_in_the_middle_is_a_row_of_the_error_manifest(tmp_path):
+    clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=0.5)
+    shard = clips.shard(tmp_path / "a.tar", [clip] * 3)
+    os.truncate(shard, 40_000)
+    summary = run_corpus(Job(shard, tmp_path / "out", MODEL))
+    assert summary.enhanced and summary.errors
+    assert any("ends in the middle" in str(row["error"]) for row in clips.rows(tmp_path / "out" / "errors.jsonl"))
+
+
+def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, whole):
+    ids = [row["id"] for row in clips.rows(whole / "manifest.jsonl")]
+    middle = sorted(row["snr_db"] for row in clips.rows(whole / "manifest.jsonl"))[3]
+    summary = run_corpus(Job(source, whole, MODEL, keep=f"snr_db >= {middle}"))
+    kept, dropped = (clips.rows(whole / f"{name}.jsonl") for name in ("manifest", "dropped"))
+    assert (len(kept), len(dropped), summary.new) == (3, 3, 0)
+    assert min(row["snr_db"] for row in kept) > max(row["snr_db"] for row in dropped)
+    run_corpus(Job(source, whole, MODEL))
+    assert [row["id"] for row in clips.rows(whole / "manifest.jsonl")] == ids
+    assert not (whole / "dropped.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"keep": "loudness > 1"}, "no field 'loudness'"),
+        ({"keep": "dnsmos_ovrl > 2.8"}, "--score"),
+        ({"keep": "seconds >"}, "--keep takes"),
+        ({"strength": 2.0}, "strength"),
+        ({"format": "mp3"}, "flac or wav"),
+        ({"model": "nobody"}, "nobody"),
+        ({"model": None}, "belongs to another run, with model"),
+        ({"format": "wav"}, "belongs to another run, with format"),
+        ({"source": "elsewhere"}, "belongs to another run, with input"),
+        ({"output": "source"}, "is the input"),
+        ({"output": "full"}, "no run of hamiltone corpus"),
+    ],
+)
+def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change, words):
+    before = clips.digests(whole)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    elsewhere = clips.folder(tmp_path / "elsewhere", 1, seconds=0.2)
+    paths = {"elsewhere": elsewhere, "source": source, "full": tmp_path / "full"}
+    given = {"source": source, "output": whole, "model": MODEL, **change}
+    job = Job(**{name: paths.get(value, value) if isinstance(value, str) else value for name, value in given.items()})
+    with pytest.raises(InputError, match=words) as error:
+        run_corpus(job)
+    assert "\n" not in str(error.value)
+    assert clips.digests(whole) == before
+
+
+def test_fields_that_the_run_writes_itself_are_refused(tmp_path):
+    clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)
+    source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "a.wav", "seconds": 3}])
+    with pytest.raises(InputError, match="'seconds'"):
+        run_corpus(Job(source, tmp_path / "out", MODEL))
+
+
+def test_a_second_run_is_kept_out_while_one_writes(source, tmp_path):
+    job = Job(source, tmp_path / "out", MODEL)
+
+    def engine(chosen, job, batch):
+        with pytest.raises(InputError, match="another hamiltone corpus"):
+            run_corpus(job)
+        yield from in_process(chosen, job, batch)
+
+    assert run_corpus(job, engine).enhanced == 6
+
+
+def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_path):
+    """As Ray does when a clip takes its worker with it: the batch never comes back."""
+    given = []
+
+    def engine(chosen, job, batch):
+        given.append((batch, [clip.id for clip in chosen]))
+        poison = {chosen[0].id} if batch == 1 else {clip.id for clip in chosen[:3]}
+        yield from in_process([clip for clip in chosen if clip.id not in poison], job, batch)
+
+    summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
+    assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3)]
+    assert (summary.enhanced, summary.errors) == (5, 1)
+    assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+
+
+def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
+    source = clips.folder(tmp_path / "in", 2, seconds=0.2)
+    job = Job(source, tmp_path / "out", MODEL)
+
+    def engine(chosen, job, batch):
+        yield from in_process(chosen, job, batch)
+        clips.write_clip(source / "late.wav", 9, seconds=0.2)
+
+    summary = run_corpus(job, engine)
+    assert (summary.enhanced, summary.errors) == (2, 1)
+    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+    summary = run_corpus(job)
+    assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
+
+
+def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
+    before = clips.digests(whole)
+    first, second, *_ = sorted((whole / "audio").rglob("*.flac"))
+    first.unlink()
+    os.truncate(second, 100)
+    assert run_corpus(Job(source, whole, MODEL)).new == 2
+    assert clips.digests(whole) == before
+
+
+def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal(source, whole, tmp_path):
+    """The process is killed in the middle of clips, of writes and of the manifests; nothing half-written counts."""
+    output, rng = tmp_path / "out", random.Random(0)
+    code = (
+        "import sys, pathlib; from hamiltone.corpus import *; print('ready', flush=True); "
+        "p = pathlib.Path; print(run_corpus(Job(p(sys.argv[1]), p(sys.argv[2]), 'compact'), "
+        "tick=lambda status: print(status.done, flush=True)))"
+    )
+    command = [sys.executable, "-c", code, str(source), str(output)]
+    for _ in range(5):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+            assert child.stdout is not None
+            for line in child.stdout:  # up to some point of the run
+                if line.strip().isdecimal() and rng.random() < 0.4:
+                    break
+            time.sleep(rng.uniform(0, 0.3))
+            child.send_signal(signal.SIGKILL)
+        for path in (output / "audio").rglob("*.flac") if output.exists() else ():
+            soundfile.read(path)  # whatever has a name is whole
+    assert run_corpus(Job(source, output, MODEL)).enhanced == 6
+    assert clips.digests(output) == clips.digests(whole)
+
+
+def test_batches_of_ray_carry_clips_and_results_unchanged():
+    there = [Clip("a", "/a.wav"), Clip("b", "/b.tar", 512, 100, ".flac"), Clip("c", "/c.wav", offset=0.0, duration=2.5)]
+    columns = {name: np.array(values) for name, values in clip_columns(there).items()}
+    assert batch_clips(columns) == there
+    assert batch_clips({"audio_filepath": np.array(["/a.wav"])}) == [Clip("/a.wav", "/a.wav")]
+    from hamiltone.corpus import Result
+
+    results = [Result("a", "audio/a.flac", 1.5, bytes=10), Result("b", error="broken", worker="w")]
+    assert column_results(result_columns(results)) == results
+
+
+def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    paths = sorted(source.rglob("*.wav"))[:2]
+    batch = stage({"audio_filepath": np.array([*map(str, paths), "/none.wav"]), "text": np.array(["x", "y", "z"])})
+    assert batch["text"].tolist() == ["x", "y", "z"]
+    assert [bool(error) for error in batch["error"]] == [False, False, True]
+    assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
+
+
+def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
+    again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
+    assert first.error is None and "lies in the output" in str(again.error)
+
+
+def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
+    pytest.importorskip("speechmos", reason="needs the extra metrics")
+    rows = [{"audio_filepath": str(path)} for path in sorted(source.rglob("*.wav"))[:1]]
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL, score=True, keep="dnsmos_ovrl > 0.5")
+    assert run_corpus(job).enhanced == 1
+    (row,) = clips.rows(tmp_path / "out" / "manifest.jsonl")
+    from hamiltone.metrics import dnsmos_ratings
+
+    for name, path in (("_before", rows[0]["audio_filepath"]), ("", tmp_path / "out" / str(row["enhanced_filepath"]))):
+        samples, rate = soundfile.read(path, dtype="float32")
+        expected = dnsmos_ratings(samples, rate)
+        found = [row[f"dnsmos_{part}{name}"] for part in expected._fields]
+        assert found == pytest.approx(list(expected), abs=2e-3)
+
+
+def test_settings_are_written_for_the_next_start(whole):
+    assert json.loads((whole / ".hamiltone" / "run.json").read_text())["model"] == MODEL
+
+
+def test_the_noise_estimate_of_a_long_clip_takes_the_memory_of_a_block(tmp_path):
+    """Ten minutes are 38 MB of float samples; that enhancement itself is bounded is a test of hamiltone.inference."""
+    rng = np.random.default_rng(0)
+    with soundfile.SoundFile(tmp_path / "long.wav", "w", 16_000, 1, "PCM_16") as file:
+        for _ in range(60):
+            file.write(0.1 * rng.standard_normal(160_000).clip(-3, 3))
+    tracemalloc.start()
+    try:
+        assert estimate_noise(tmp_path / "long.wav", tmp_path / "long.wav").noise_db is None
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()

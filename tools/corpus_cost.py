@@ -1,0 +1,147 @@
+"""Measure what a corpus costs, and write the figures into docs/corpus.md: ``python tools/corpus_cost.py FOLDER``.
+
+Processor time is measured, not the clock, so that a busy machine does not spoil it. With ``--ray``, the plain loop and
+Ray take turns on the same clips; what a worker's whole process takes is counted, and the driver apart from it.
+"""
+
+import argparse
+import json
+import time
+import tracemalloc
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hamiltone.benchmark.machine import this_machine
+from hamiltone.corpus import Clip, EnhanceStage, Job, Result
+from hamiltone.corpus.cluster import RayEngine
+from hamiltone.corpus.inputs import list_rows
+from hamiltone.corpus.ledger import Ledger
+from hamiltone.markdown import fill_blocks, table
+
+PAGE = Path(__file__).parents[1] / "docs" / "corpus.md"
+ROWS = 100_000
+NULL = 2_000
+
+
+class Timed(EnhanceStage):
+    """Puts the processor time of the whole process since the stage was ready in the place of `elapsed`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._ready = time.process_time()
+
+    def enhance(self, clip: Clip) -> Result:
+        """Enhance one clip."""
+        return replace(super().enhance(clip), elapsed=time.process_time() - self._ready)
+
+
+class Null(EnhanceStage):
+    """Does nothing: what is left is Ray."""
+
+    def __init__(self, output: str, **options: Any) -> None:
+        self.output = Path(output)
+
+    def enhance(self, clip: Clip) -> Result:
+        """Return at once."""
+        return Result(clip.id, self.output.name, 1.0, bytes=1, worker="null")
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--clips", type=int, default=60)
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--ray", action="store_true", help="Ray beside the plain loop, in turn")
+    parser.add_argument("--score", action="store_true", help="the cost of DNSMOS, too")
+    given = parser.parse_args()
+    with TemporaryDirectory() as scratch:
+        figures = {"machine": str(this_machine()), **_driver(Path(scratch))}
+        figures |= _work(given.folder, Path(scratch), given)
+    print(json.dumps(figures, indent=2))
+    PAGE.write_text(fill_blocks(PAGE.read_text("utf-8"), {"cost": _block(figures)}), "utf-8")
+
+
+def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, Any]:
+    clips = [row.clip for row in list_rows(folder, scratch / "out") if row.clip][: given.clips]
+    job = Job(folder, scratch / "out")
+    plain = ray = audio = written = 0.0
+    with ExitStack() as stack:
+        engine = stack.enter_context(RayEngine((1, 1), stage=Timed)) if given.ray else None
+        for _ in range(given.turns):
+            loop = Timed(**job.stage_arguments())
+            results = [loop.enhance(clip) for clip in clips]
+            plain += max(result.elapsed or 0.0 for result in results)
+            audio += sum(result.seconds or 0.0 for result in results)
+            written += sum(result.bytes or 0.0 for result in results)
+            if engine:
+                ray += max(result.elapsed or 0.0 for some in engine(clips, job, 8) for result in some)
+        shared = {"ray": 1000 * ray / audio, "driver": _null(engine, job)} if engine else {}
+    read = given.turns * sum(Path(clip.path).stat().st_size for clip in clips)
+    rating = {}
+    if given.score:
+        stage = Timed(**{**job.stage_arguments(), "score": True})
+        rated = [stage.enhance(clip) for clip in clips[:10]]
+        seconds = sum(result.seconds or 0.0 for result in rated)
+        rating = {"score": 1000 * (rated[-1].elapsed or 0.0) / seconds - 1000 * plain / audio}
+    sizes = {"read": read / audio, "written": written / audio, "seconds": audio / given.turns / len(clips)}
+    return {"clips": len(clips), "turns": given.turns, "plain": 1000 * plain / audio, **sizes, **shared, **rating}
+
+
+def _null(engine: RayEngine, job: Job) -> float:
+    """Seconds of the driver per clip, with workers that do nothing."""
+    engine.stage = Null
+    clips = [Clip(str(number), "/none") for number in range(NULL)]
+    started = time.process_time()
+    assert sum(len(results) for results in engine(clips, job, 8)) == NULL
+    return (time.process_time() - started) / NULL
+
+
+def _driver(scratch: Path) -> dict[str, float]:
+    """The list of done clips: memory and time per clip."""
+    entry = {"enhanced_filepath": "audio/3f/speaker_0000-0123456789abcdef.flac", "seconds": 8.25, "noise_db": -41.5}
+    entries = [{"id": f"corpus/part/speaker_{number:08}.flac", **entry, "bytes": 1} for number in range(ROWS)]
+    started = time.perf_counter()
+    with Ledger(scratch / "synced") as ledger:
+        for first in range(0, 800, 8):
+            ledger.add(entries[first : first + 8])
+    synced = (time.perf_counter() - started) / 100
+    with Ledger(scratch / "done") as ledger:
+        ledger.add(entries)
+    del entries
+    tracemalloc.start()
+    with Ledger(scratch / "done"):
+        size = tracemalloc.get_traced_memory()[0] / ROWS
+    tracemalloc.stop()
+    return {"ledger_bytes": (scratch / "done").stat().st_size / ROWS, "ledger_sync": synced, "id_bytes": size}
+
+
+def _block(figures: dict[str, Any]) -> str:
+    plain, sync = figures["plain"], 1000 * figures["ledger_sync"]
+    rows = [["plain loop, one core", f"{plain:.1f} core-hours per 1,000 hours of speech"]]
+    if "ray" in figures:
+        share = 100 * (figures["ray"] / plain - 1)
+        rows += [
+            ["a worker of Ray, its whole process", f"{figures['ray']:.1f} core-hours per 1,000 hours ({share:+.1f} %)"],
+            ["the driver", f"{1000 * figures['driver']:.2f} ms of one core per clip"],
+        ]
+    if "score" in figures:
+        rows += [["DNSMOS before and after", f"{figures['score']:.1f} core-hours more"]]
+    rows += [
+        ["read", f"{figures['read'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
+        ["written", f"{figures['written'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
+        ["memory of the driver", f"{figures['id_bytes']:.0f} bytes per clip"],
+        ["the list of done clips", f"{figures['ledger_bytes']:.0f} bytes a clip, {sync:.1f} ms to sync a batch"],
+    ]
+    note = (
+        f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} turns, processor time; "
+        f"{figures['machine']}\n"
+    )
+    return f"{table(['what', 'measured'], rows)}\n{note}"
+
+
+if __name__ == "__main__":
+    main()
