@@ -92,7 +92,7 @@ class EnhanceStage:
             raise InputError(f"the format must be flac or wav, got {format!r}")
         self.output, self.strength, self.format, self.score = Path(output).absolute(), strength, format, score
         _use_threads(threads)
-        self.model = resolve_model(model)
+        self.model = resolve_model(model, threads=1)
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
 
     def target(self, clip: Clip) -> str:
