@@ -91,8 +91,7 @@ class EnhanceStage:
         if format not in ("flac", "wav"):
             raise InputError(f"the format must be flac or wav, got {format!r}")
         self.output, self.strength, self.format, self.score = Path(output).absolute(), strength, format, score
-        _use_threads(threads)
-        self.model = resolve_model(model, threads=1)
+        self.model = resolve_model(model, threads=threads)
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
 
     def target(self, clip: Clip) -> str:
@@ -264,9 +263,3 @@ def _copy_stretch(clip: Clip, copy: Path) -> None:
             left -= len(samples)
     if skipped or (clip.duration is not None and left > rate):
         raise InputError(f"{clip.path}: is shorter than offset and duration say")
-
-
-def _use_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
