@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,6 +27,16 @@ def test_inverse_is_exact_for_every_length(n_fft: int, hop: int) -> None:
         inverse = stft.inverse(spectrum, length)
         assert inverse.shape == waveform.shape
         assert (inverse - waveform).abs().max() < 1e-5
+
+
+def test_a_frame_is_the_fourier_transform_under_a_periodic_hann_window() -> None:
+    waveform = torch.randn(1, 1000)
+    spectrum = STFT(400, 100)(waveform)[0]
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
+    padded = np.pad(waveform[0].numpy(), 200)
+    for number in range(11):
+        frame = np.fft.rfft(window * padded[100 * number : 100 * number + 400])
+        np.testing.assert_allclose(spectrum[number].numpy(), frame, atol=1e-4)
 
 
 def test_frames_of_a_later_start_are_frames_of_the_whole() -> None:
