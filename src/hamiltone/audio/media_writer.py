@@ -45,11 +45,9 @@ class MediaWriter:
         self.clipped, self.note = 0, ""
         self._suffix = target.suffix.lower()
         self._source, self._frames = source, 0
-        # AVI has no word for the samples that the encoder puts first, so they take the place of as many of ours.
-        self._skipped, self._delay = (
-            0,
-            _MP3_DELAY if (encoding.format, encoding.subtype) == ("avi", "libmp3lame") else 0,
-        )
+        self._skipped = self._delay = 0
+        if encoding == Encoding("avi", "libmp3lame"):
+            self._delay = _MP3_DELAY  # AVI has no word for what the encoder puts first: it takes the place of our first
         self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError))
         self._copy: _Copy | None = None
         try:

@@ -86,6 +86,10 @@ class Sink:
     def tell(self) -> int:
         return self._raw.tell() - self._start
 
+    @property
+    def closed(self) -> bool:
+        return self._raw.closed
+
     def check(self) -> None:
         if self._error is not None:
             raise self._error
