@@ -37,12 +37,11 @@ class MediaWriter:
 
     Attributes:
         clipped: How many samples were beyond full scale and are not any more.
-        note: What could not be copied, if anything.
     """
 
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
         self._av = import_module("av")
-        self.clipped, self.note = 0, ""
+        self.clipped = 0
         self._suffix = target.suffix.lower()
         self._source, self._frames = source, 0
         self._skipped = self._delay = 0
@@ -79,7 +78,11 @@ class MediaWriter:
                 raise
             self._partial.sink.seek(0)
             self._open(encoding)
-        self.note = self._copy.note
+
+    @property
+    def note(self) -> str:
+        """What could not be copied, if anything."""
+        return self._copy.note if self._copy else ""
 
     def _add_sound(self, encoding: Encoding) -> Any:
         source, track = self._source, self._source.track
@@ -215,7 +218,7 @@ class _Copy:
 
     def mux_until(self, seconds: float) -> None:
         """Copy packets up to a time."""
-        while (packet := self._waiting or next(self._packets, None)) is not None:
+        while (packet := self._waiting or self._next()) is not None:
             time = packet.dts if packet.dts is not None else packet.pts
             if time is not None and time * packet.time_base > seconds:
                 self._waiting = packet
@@ -224,6 +227,14 @@ class _Copy:
             if packet.size:
                 packet.stream = self._targets[packet.stream_index]
                 self._target.mux(packet)
+
+    def _next(self) -> Any:
+        try:
+            return next(self._packets, None)
+        except self._av.FFmpegError:  # of the container: no way to the packets behind
+            self.note = "damaged: not all of its picture and other streams could be copied"
+            self._packets = iter(())
+            return None
 
     def close(self) -> None:
         """Close the source."""
