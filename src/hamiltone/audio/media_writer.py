@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.partial import PartialFile
 
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
@@ -97,6 +98,7 @@ class MediaWriter:
         stream.codec_context.time_base = Fraction(1, stream.rate)
         if rate := _bit_rate(encoding.subtype, track, source.channels):
             stream.bit_rate = rate
+        self._scale = lame_scale(rate / 1000) if encoding.subtype == "libmp3lame" else 1.0
         name = stream.format.name
         self._sample_type, self._bits = _SAMPLE_TYPES[name.removesuffix("p")]
         if self._bits == 32 and encoding.subtype not in ("pcm_s32le", "pcm_s32be", "wavpack"):
@@ -132,7 +134,7 @@ class MediaWriter:
                 block = to_pcm(block, self._bits)
             return block.astype(np.int32) if self._sample_type is np.int32 else (block >> 16).astype(np.int16)
         samples = block if block.dtype.kind == "f" else block * 2.0**-31
-        return samples.clip(-_LIMIT, _LIMIT).astype(self._sample_type)
+        return (samples.clip(-_LIMIT, _LIMIT) / self._scale).astype(self._sample_type)
 
     def __enter__(self) -> Self:
         return self
