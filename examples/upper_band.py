@@ -5,8 +5,9 @@
 CLEAN is a folder of clean speech at 16 kHz, such as VoiceBank's. It is brought to 44.1 and 48 kHz, where nothing is
 above 8 kHz, and white noise is added, -43 dB of it above 8 kHz. Printed are the 5th, 50th and 95th percentile of the
 level there in frames of 20 ms: of the input, of the result if the band followed the model's gain in the octave below
-(as it did before the floor was tracked), and of the result as it is, whole and live. The last column is what becomes
-of bursts of noise from 8 to 12 kHz, 100 ms long and 25 dB above the hiss, which stand in for sibilants.
+("before": as it did until the floor was tracked), and of the result as it is; both for recordings and for streams. The
+last column is what becomes of bursts of noise from 4 to 12 kHz, 100 ms long, 25 dB above the hiss where both lie above
+8 kHz, which stand in for sibilants.
 """
 
 import argparse
@@ -33,21 +34,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clean", type=Path)
     parser.add_argument("--model")
-    parser.add_argument("--files", type=int, default=8)
+    parser.add_argument("--files", type=int, default=4)
     options = parser.parse_args()
     paths = sorted(options.clean.iterdir())
     chosen = paths[:: max(1, len(paths) // options.files)][: options.files]
     speech = np.concatenate([soundfile.read(path, dtype="float32")[0] for path in chosen])
 
-    def followed(signal: Signal, rate: int) -> Signal:
-        with patch.object(UpperBand, "gains", lambda self, gain, power, first: gain):
-            return hamiltone.enhance(signal, rate, model=options.model)
+    def whole(signal: Signal, rate: int) -> Signal:
+        return hamiltone.enhance(signal, rate, model=options.model)
 
     ways: dict[str, Callable[[Signal, int], Signal]] = {
         "input": lambda signal, rate: signal,
-        "before: as the octave below": followed,
-        "after": lambda signal, rate: hamiltone.enhance(signal, rate, model=options.model),
-        "after, live": live,
+        "before": lambda signal, rate: followed(whole, signal, rate),
+        "after": whole,
+        "before (live)": lambda signal, rate: followed(live, signal, rate),
+        "after (live)": live,
     }
     print("| rate | signal | 5 % | 50 % | 95 % | bursts |\n|---|---|---|---|---|---|")
     for rate in (44_100, 48_000):
@@ -58,6 +59,12 @@ def main() -> None:
             low, middle, high = np.percentile(levels(process(hiss, rate), rate), (5, 50, 95))
             kept = level_at(process(hiss + sibilants, rate), places, rate) - level_at(hiss + sibilants, places, rate)
             print(f"| {rate} | {name} | {low:.1f} dB | {middle:.1f} dB | {high:.1f} dB | {kept:+.1f} dB |")
+
+
+def followed(process: Callable[[Signal, int], Signal], signal: Signal, rate: int) -> Signal:
+    """Process a signal as if the upper band followed the gain in the octave below."""
+    with patch.object(UpperBand, "gains", lambda self, gain, power, first: gain):
+        return process(signal, rate)
 
 
 def live(signal: Signal, rate: int) -> Signal:

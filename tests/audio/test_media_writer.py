@@ -94,6 +94,14 @@ def test_a_gap_in_the_sound_keeps_what_follows_in_its_place(tmp_path: Path, suff
     np.testing.assert_allclose(click_times(tmp_path / f"b.{suffix}"), click_times(source), atol=2e-3)
 
 
+@pytest.mark.parametrize(("suffix", "picture"), [("mkv", "libx264"), ("flv", "flv"), ("mp4", "libx264")])
+def test_sound_that_begins_late_is_not_taken_for_cut_short(tmp_path: Path, suffix: str, picture: str) -> None:
+    source = make_video(tmp_path / f"a.{suffix}", picture, start=2.0)
+    copy(source, tmp_path / f"b.{suffix}")  # asserts that nothing is missing
+    assert click_times(tmp_path / f"b.{suffix}") == pytest.approx(click_times(source), abs=2e-3)
+    assert click_times(source)[0] == pytest.approx(2 + CLICKS[0], abs=0.03)
+
+
 def test_a_picture_that_stands_on_its_side_still_does(tmp_path: Path) -> None:
     source = make_video(tmp_path / "a.mp4", "libx264")
     data = bytearray(source.read_bytes())

@@ -56,6 +56,20 @@ def test_a_constant_bit_rate_is_kept(tmp_path: Path, rate: int, kbits: int) -> N
     assert soundfile.info(tmp_path / "b.mp3").frames == len(SOUND)
 
 
+@pytest.mark.parametrize("kbits", [64, 128, 192, 224, 320])
+@pytest.mark.parametrize("mode", ["CONSTANT", "AVERAGE"])
+def test_the_level_is_kept_at_every_bit_rate(tmp_path: Path, kbits: int, mode: str) -> None:
+    """LAME makes everything softer below 256 kbit/s."""
+    tone = 0.2 * np.sin(2 * np.pi * 440 * np.arange(2 * RATE) / RATE)[:, None].repeat(2, 1)
+    with soundfile.SoundFile(
+        tmp_path / "a.mp3", "w", RATE, 2, format="MP3", bitrate_mode=mode, compression_level=(320 - kbits) / 288
+    ) as file:
+        file.write(tone)
+    copy(tmp_path / "a.mp3", tmp_path / "b.mp3")
+    before, after = (soundfile.read(tmp_path / name)[0][5000:-5000].std() for name in ("a.mp3", "b.mp3"))
+    assert after == pytest.approx(before, rel=0.005)
+
+
 def test_a_variable_bit_rate_keeps_its_mean(tmp_path: Path) -> None:
     loud = SOUND * np.repeat([0.001, 1, 0.03], RATE)[:, None]
     with soundfile.SoundFile(tmp_path / "a.mp3", "w", RATE, 2, format="MP3", bitrate_mode="VARIABLE") as file:

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import soundfile
 
 from fuzz.mutate import make_checkpoint, make_sounds, mutate_bytes, mutate_checkpoint, mutate_recipe
+from hamiltone.audio.io import open_reader
 
 SECONDS, MEGABYTES = 30, 2048
 _WALL_SECONDS = 300  # on a busy machine a processor second takes many of the wall's
@@ -186,9 +186,10 @@ def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
             continue
         if code != 0 or ".enhanced." not in path.name:
             return f"left {name} behind"
-        samples = soundfile.read(path)[0]
-        if not np.isfinite(samples).all():
-            return f"wrote samples that are not finite to {name}"
+        with open_reader(path) as reader:
+            while len(block := reader.read(2**16)):
+                if not np.isfinite(block).all():
+                    return f"wrote samples that are not finite to {name}"
     left = [path.name for path in (work / "tmp").iterdir()]
     return f"left {', '.join(left)} in the temporary folder" if left else ""
 

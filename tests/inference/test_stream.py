@@ -85,7 +85,7 @@ def test_high_band_gain_has_no_steps(backends: Backends) -> None:
 def test_memory_of_a_window_does_not_grow_with_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     largest: list[int] = []
 
-    def enhance_nothing(window: np.ndarray, sample_rate: int, model: object, *, level: float) -> np.ndarray:
+    def enhance_nothing(window: np.ndarray, sample_rate: int, model: object, **_: object) -> np.ndarray:
         return window
 
     def look(read: Callable[[int], np.ndarray], windows: Windows) -> Iterator[np.ndarray]:

@@ -63,10 +63,10 @@ WRITTEN_SUFFIXES = FORMATS.keys() | MEDIA_FORMATS.keys()
 _TAKEN = {
     "3gp": {"aac"},
     "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
-    "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_u8", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
+    "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
     "flv": {"aac", "libmp3lame"},
     "matroska": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus", "mp2", "tta", "wavpack"}
-    | {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"},
+    | {"pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"},
     "mov": {"aac", "ac3", "alac", "libmp3lame", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be"}
     | {"pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be"},
     "mp4": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus"},

@@ -1,5 +1,6 @@
 """Files that FFmpeg reads, through PyAV: m4a, mp4, webm and the like."""
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,18 +14,8 @@ from hamiltone.errors import InputError
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
 _LEAST_GAP = 0.05  # seconds: time stamps are rounded
 _TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
-_LENGTH_GUESSED = {
-    "aac",
-    "ac3",
-    "amr",
-    "amrnb",
-    "amrwb",
-    "dts",
-    "eac3",
-    "mp3",
-    "mpeg",
-    "mpegvideo",
-}  # from the bit rate
+# Formats without a header: their length is guessed from the bit rate.
+_LENGTH_GUESSED = {"aac", "ac3", "amr", "amrnb", "amrwb", "dts", "eac3", "mp3", "mpeg", "mpegvideo"}
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
@@ -52,10 +43,10 @@ class MediaReader:
         codec = stream.codec_context.name
         subtype = "FLOAT" if codec.startswith("pcm_f") else codec
         encoding = Encoding(self._container.format.name, _DECODED_PCM.get(first.format.name.removesuffix("p"), subtype))
-        seconds = stream.duration * stream.time_base if stream.duration else (self._container.duration or 0) / 1e6
         rate = first.sample_rate
         stamp = first.pts if first.pts is not None else stream.start_time or 0
         start = float(stamp * stream.time_base)
+        seconds, self._guessed = self._promise(stream, start)
         track = Track(stream.index, codec, first.layout.name, stream.bit_rate or 0, start)
         self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track)
         self.fills_gaps = False
@@ -63,6 +54,16 @@ class MediaReader:
         self._frames_read = 0
         self._pending = self._convert(first)
         self._frames_decoded = len(self._pending)
+
+    def _promise(self, stream: Any, start: float) -> tuple[float, bool]:
+        """The length that the header promises in seconds, and whether that is a guess or the length of a picture."""
+        format = self._container.format.name
+        if stream.duration:
+            return float(stream.duration * stream.time_base), format in _LENGTH_GUESSED
+        if end := re.fullmatch(r"(\d+):(\d+):(\d+\.\d+)", stream.metadata.get("DURATION", "")):
+            hours, minutes, seconds = map(float, end.groups())
+            return max(3600 * hours + 60 * minutes + seconds - start, 0.0), False
+        return (self._container.duration or 0) / 1e6, format in _LENGTH_GUESSED or len(self._container.streams) > 1
 
     def _decode(self, stream: Any) -> Iterator[Any]:
         packets = self._container.demux(stream)
@@ -131,7 +132,7 @@ class MediaReader:
         Durations in these containers include the padding of the codec; that of a damaged file, which soundfile reads
         too, is exact. A stream without a header promises nothing: its length is guessed.
         """
-        if self.info.encoding.format in _LENGTH_GUESSED:
+        if self._guessed and not self.fills_gaps:
             return 0.0
         missing = self.info.seconds - self._frames_read / self.info.sample_rate
         return missing if missing > (0 if self.fills_gaps else 0.5) else 0.0

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.partial import PartialFile
 
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
@@ -37,19 +38,16 @@ class MediaWriter:
 
     Attributes:
         clipped: How many samples were beyond full scale and are not any more.
-        note: What could not be copied, if anything.
     """
 
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
         self._av = import_module("av")
-        self.clipped, self.note = 0, ""
+        self.clipped = 0
         self._suffix = target.suffix.lower()
         self._source, self._frames = source, 0
-        # AVI has no word for the samples that the encoder puts first, so they take the place of as many of ours.
-        self._skipped, self._delay = (
-            0,
-            _MP3_DELAY if (encoding.format, encoding.subtype) == ("avi", "libmp3lame") else 0,
-        )
+        self._skipped = self._delay = 0
+        if encoding == Encoding("avi", "libmp3lame"):
+            self._delay = _MP3_DELAY  # AVI has no word for what the encoder puts first: it takes the place of our first
         self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError))
         self._copy: _Copy | None = None
         try:
@@ -81,7 +79,11 @@ class MediaWriter:
                 raise
             self._partial.sink.seek(0)
             self._open(encoding)
-        self.note = self._copy.note
+
+    @property
+    def note(self) -> str:
+        """What could not be copied, if anything."""
+        return self._copy.note if self._copy else ""
 
     def _add_sound(self, encoding: Encoding) -> Any:
         source, track = self._source, self._source.track
@@ -96,6 +98,7 @@ class MediaWriter:
         stream.codec_context.time_base = Fraction(1, stream.rate)
         if rate := _bit_rate(encoding.subtype, track, source.channels):
             stream.bit_rate = rate
+        self._scale = lame_scale(rate / 1000) if encoding.subtype == "libmp3lame" else 1.0
         name = stream.format.name
         self._sample_type, self._bits = _SAMPLE_TYPES[name.removesuffix("p")]
         if self._bits == 32 and encoding.subtype not in ("pcm_s32le", "pcm_s32be", "wavpack"):
@@ -131,7 +134,7 @@ class MediaWriter:
                 block = to_pcm(block, self._bits)
             return block.astype(np.int32) if self._sample_type is np.int32 else (block >> 16).astype(np.int16)
         samples = block if block.dtype.kind == "f" else block * 2.0**-31
-        return samples.clip(-_LIMIT, _LIMIT).astype(self._sample_type)
+        return (samples.clip(-_LIMIT, _LIMIT) / self._scale).astype(self._sample_type)
 
     def __enter__(self) -> Self:
         return self
@@ -217,7 +220,7 @@ class _Copy:
 
     def mux_until(self, seconds: float) -> None:
         """Copy packets up to a time."""
-        while (packet := self._waiting or next(self._packets, None)) is not None:
+        while (packet := self._waiting or self._next()) is not None:
             time = packet.dts if packet.dts is not None else packet.pts
             if time is not None and time * packet.time_base > seconds:
                 self._waiting = packet
@@ -226,6 +229,14 @@ class _Copy:
             if packet.size:
                 packet.stream = self._targets[packet.stream_index]
                 self._target.mux(packet)
+
+    def _next(self) -> Any:
+        try:
+            return next(self._packets, None)
+        except self._av.FFmpegError:  # of the container: no way to the packets behind
+            self.note = "damaged: not all of its picture and other streams could be copied"
+            self._packets = iter(())
+            return None
 
     def close(self) -> None:
         """Close the source."""

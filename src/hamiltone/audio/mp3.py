@@ -7,6 +7,7 @@ from typing import BinaryIO, TypedDict
 
 _RATES = {1: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)}  # kbit/s, by version, layer III
 _RATES[2] = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_SOFTER = ((176, 0.95), (208, 0.97), (240, 0.98))  # below so many kbit/s, LAME multiplies all samples by this
 _MOST_HEAD = 64 * 2**20  # of ID3v2: covers are large, but not that large
 _SEARCHED = 2**16  # bytes in which the first frame must begin
 
@@ -35,6 +36,11 @@ class Mp3:
         lowest, highest = (32, 320) if sample_rate >= 32_000 else (8, 160) if sample_rate >= 16_000 else (8, 64)
         level = (highest - min(max(self.bit_rate, lowest), highest)) / (highest - lowest)
         return {"bitrate_mode": "CONSTANT" if self.constant else "AVERAGE", "compression_level": min(level, 0.999)}
+
+
+def lame_scale(kbits: float) -> float:
+    """By what LAME multiplies all samples at a constant or mean bit rate, which a writer has to make up for."""
+    return next((scale for limit, scale in _SOFTER if kbits < limit), 1.0)
 
 
 def read_mp3(path: Path, seconds: float) -> Mp3 | None:

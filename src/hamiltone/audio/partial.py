@@ -21,7 +21,7 @@ class PartialFile:
     """
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
-        self._target, self._errors = target, errors
+        self._target, self._errors = target, (*errors, ValueError)
         self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
         with self.errors_in_one_line():
             if self._path.exists() and not self._path.is_file():
@@ -56,7 +56,7 @@ class PartialFile:
                 yield
         except OSError as error:
             raise InputError(f"{self._target}: cannot write: {error.strerror or error}") from error
-        except (*self._errors, ValueError) as error:
+        except self._errors as error:
             reason = getattr(error, "error_string", str(error))
             raise InputError(f"{self._target}: cannot write: {' '.join(reason.split())}") from error
 
@@ -85,6 +85,10 @@ class Sink:
 
     def tell(self) -> int:
         return self._raw.tell() - self._start
+
+    @property
+    def closed(self) -> bool:
+        return self._raw.closed
 
     def check(self) -> None:
         if self._error is not None:

@@ -20,7 +20,7 @@ from hamiltone.audio.formats import (
     to_pcm,
     wav_or_rf64,
 )
-from hamiltone.audio.mp3 import Mp3, says_length
+from hamiltone.audio.mp3 import Mp3, lame_scale, says_length
 from hamiltone.audio.partial import PartialFile
 from hamiltone.errors import InputError
 
@@ -118,6 +118,7 @@ class SoundFileWriter:
         self._bits = PCM_BITS.get(encoding.subtype)
         self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
         self._tail = like.tail if like else b""
+        self._scale = lame_scale(like.bit_rate) if like else 1.0
         self._partial = PartialFile(target, errors=(soundfile.SoundFileError,), head=like.head if like else b"")
         try:
             with self._partial.errors_in_one_line():
@@ -140,7 +141,7 @@ class SoundFileWriter:
             self.clipped += clipped_samples(block, self._bits)
             block = to_pcm(block, self._bits)
         elif block.dtype.kind == "f" and self._limit:
-            block = block.clip(-self._limit, self._limit)
+            block = block.clip(-self._limit, self._limit) / block.dtype.type(self._scale)
         with self._partial.errors_in_one_line():
             for start in range(0, len(block), _WRITE_FRAMES):
                 self._file.write(block[start : start + _WRITE_FRAMES])

@@ -28,7 +28,7 @@ class UpperBand:
 
     Frames lie `hop` samples of the model's rate apart, as those of its STFT, and span `n_fft` of them. All is decided
     by the last `memory` frames, so that a recording may come in pieces of any length, and a live stream frame by frame;
-    before the beginning, the first frames are repeated. A piece may begin before the last one ended: half of what they
+    before the beginning, the first frame is repeated. A piece may begin before the last one ended: half of what they
     share counts as the earlier one had it, the rest as the later one.
 
     Shape:
@@ -112,9 +112,6 @@ class UpperBand:
 
 
 def _last(values: Values, count: int) -> Values:
-    """The last `count` values; where there are fewer, the first ones are repeated before them."""
-    missing = count - len(values)
-    if missing <= 0:
-        return values[-count:]
-    first = values[: min(missing, len(values))]
-    return np.concatenate([first[np.arange(-missing, 0) % len(first)], values])
+    """The last `count` values; where there are fewer, the first one is repeated before them."""
+    missing = max(count - len(values), 0)
+    return np.concatenate([np.repeat(values[:1], missing, axis=0), values[-count:]])

@@ -114,8 +114,9 @@ def _walk(folder: Path, closed: list[OSError]) -> Iterator[Path]:
     seen = {os.path.realpath(folder)}
     for root, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
         yield from (Path(root, name) for name in names)
-        places = {name: os.path.realpath(Path(root, name)) for name in sorted(folders)}
-        folders[:] = [name for name, place in places.items() if not (place in seen or seen.add(place))]
+        places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
+        folders[:] = sorted(name for place, name in places.items() if place not in seen)
+        seen.update(places)
 
 
 def _is_recording(path: Path) -> bool:
