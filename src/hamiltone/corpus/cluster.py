@@ -48,7 +48,7 @@ class RayEngine:
         yield from self._run(clips, job, batch)
 
     def _run(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]
 
         ray, workers = self._ray, self._workers
         context = ray.data.DataContext.get_current()
@@ -88,7 +88,7 @@ def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is raised, and the rest spoils the page
     try:
-        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+        import pyarrow  # noqa: F401
         import ray
         import ray.data
     except ImportError as error:
