@@ -154,9 +154,8 @@ def _block(figures: dict[str, Any]) -> str:
         ],
     ]
     note = (
-        f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} in turn, processor time (the sync "
-        f"by the clock); "
-        f"{figures['machine']}\n"
+        f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} in turn, "
+        f"processor time (the sync by the clock); {figures['machine']}\n"
     )
     return f"{table(['what', 'measured'], rows)}\n{note}"
 
