@@ -53,11 +53,10 @@ def shard(path: Path, clips: list[Path]) -> Path:
 
 
 def two_nodes(cpus: int) -> Any:
-    """A Ray cluster of a head and a second node, each with an object store of its own, connected to this process.
+    """A Ray cluster of a head and a second node, each with an object store of its own.
 
     Ray gives a node half a minute to start, which is not enough on a very busy machine: three tries.
     """
-    import ray
     from ray.cluster_utils import Cluster
 
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
@@ -67,7 +66,6 @@ def two_nodes(cpus: int) -> Any:
         try:
             cluster.add_node(**size, include_dashboard=False)
             cluster.add_node(**size)
-            ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         except Exception:
             cluster.shutdown()
             if last:

@@ -136,9 +136,26 @@ def _block(figures: dict[str, Any]) -> str:
         ["memory of the driver", f"{figures['id_bytes']:.0f} bytes per clip"],
         ["the list of done clips", f"{figures['ledger_bytes']:.0f} bytes a clip, {sync:.1f} ms to sync a batch"],
     ]
+    speed = 1000 / figures.get("ray", plain)  # seconds of audio a second
+    moved = speed * (figures["read"] + figures["written"]) / 1e6  # MB a second
+    listed = 8 / figures["ledger_sync"]  # clips a second
+    hours, terabytes = 1000 * plain, 3.6e9 * (figures["read"] + figures["written"]) / 1e12
+    rows += [
+        ["so: one worker", f"{speed:.1f} times real time, {moved:.2f} MB read and written a second"],
+        ["so: a disk of 500 MB/s is the limit", f"at {500 / moved:.0f} workers"],
+        [
+            "so: syncing the list is the limit",
+            f"at {listed:.0f} clips a second: {listed * figures['seconds'] / speed:.0f} workers with these clips, "
+            f"{listed * 10 / speed:.0f} with clips of 10 s",
+        ],
+        [
+            "so: a million hours",
+            f"{hours:,.0f} core-hours, {hours / 24_000:.1f} days of 1,000 cores; {terabytes:.0f} TB read and written",
+        ],
+    ]
     note = (
-        f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} turns, processor time; "
-        f"{figures['machine']}\n"
+        f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} in turn, "
+        f"processor time (the sync by the clock); {figures['machine']}\n"
     )
     return f"{table(['what', 'measured'], rows)}\n{note}"
 

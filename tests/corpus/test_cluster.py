@@ -27,7 +27,6 @@ MODEL = "compact"
 def nodes() -> Iterator[Any]:
     running = clips.two_nodes(1)
     yield running
-    ray.shutdown()
     running.shutdown()
 
 
@@ -45,6 +44,7 @@ def whole(source, tmp_path_factory) -> dict[str, str]:
 
 def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
     rows = [{"audio_filepath": str(path), "text": path.stem} for path in sorted(source.rglob("*.wav"))[:4]]
+    ray.init(address=nodes.address, log_to_driver=False)
     data = ray.data.from_items(rows).map_batches(
         EnhanceStage,
         fn_constructor_kwargs={"output": tmp_path / "out", "model": MODEL},
@@ -52,6 +52,7 @@ def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
         compute=ray.data.ActorPoolStrategy(size=1),
     )
     found = data.take_all()
+    ray.shutdown()
     assert {row["text"] for row in found} == {row["text"] for row in rows}
     assert all((tmp_path / "out" / row["enhanced_filepath"]).is_file() and not row["error"] for row in found)
 
@@ -66,7 +67,7 @@ def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes,
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().enhance(clip)
 
-    with cluster.RayEngine((1, 1), stage=Fragile) as engine:
+    with cluster.RayEngine((1, 1), nodes.address, Fragile) as engine:
         summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL), engine)
     assert (summary.enhanced, summary.errors) == (3, 1)
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
@@ -78,7 +79,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
     (second,) = nodes.worker_nodes
     happened: list[str] = []
 
-    with cluster.RayEngine((2, 2)) as engine:
+    with cluster.RayEngine((2, 2), nodes.address) as engine:
 
         def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
             for count, results in enumerate(engine(chosen, job, batch)):

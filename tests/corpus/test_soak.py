@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from hamiltone.corpus import Clip, Job, Result, run_corpus
 from hamiltone.corpus.cluster import RayEngine
 from hamiltone.corpus.run import Status
 
-ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
+pytest.importorskip("ray", reason="needs the extra corpus")
 
 pytestmark = [pytest.mark.soak, pytest.mark.filterwarnings("ignore")]
 COUNT = int(os.environ.get("HAMILTONE_SOAK_CLIPS", "2000"))
@@ -72,7 +71,7 @@ def test_killed_workers_and_a_lost_node_change_nothing_and_memory_is_constant(so
     memory, happened = Memory(), list[str]()
     memory.start()
     try:
-        with RayEngine((2, 4)) as engine:
+        with RayEngine((2, 4), nodes.address) as engine:
 
             def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
                 for results in engine(chosen, job, batch):
@@ -95,7 +94,6 @@ def test_killed_workers_and_a_lost_node_change_nothing_and_memory_is_constant(so
             summary = run_corpus(Job(source, tmp_path / "out"), failing, tick)
     finally:
         memory.stop()
-        ray.shutdown()
         nodes.shutdown()
     assert happened == ["worker"] * 3 + ["node"]
     assert (summary.enhanced, summary.errors, summary.new) == (COUNT, 0, COUNT)

@@ -8,6 +8,8 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Self
 
 from hamiltone.corpus.inputs import Clip
@@ -20,6 +22,8 @@ _RETRIES = 3
 _IN_FLIGHT = 2
 """Batches that a worker holds: the one it works on and the next."""
 _STORE = 128 << 20
+_LOOK, _PATIENCE = 5.0, 60.0
+"""Seconds between looks at the nodes, and without a result after one was lost until its work is given out again."""
 
 
 class RayEngine:
@@ -45,22 +49,58 @@ class RayEngine:
         if not self._ray.is_initialized():
             self._started = True
             _start(self._ray, self._workers, self._address)
-        yield from self._run(clips, job, batch)
+        missing = {clip.id: clip for clip in clips}
+        while missing:
+            nodes = self._nodes()
+            for results in self._run(list(missing.values()), job, batch, nodes):
+                for result in results:
+                    missing.pop(result.id, None)
+                yield results
+            if not missing or nodes <= self._nodes():
+                return
+            self._reconnect()
 
-    def _run(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
-        import pyarrow
+    def _run(self, clips: list[Clip], job: Job, batch: int, nodes: set[str]) -> Iterator[list[Result]]:
+        """One pool over the clips; it is given up when a node was lost and nothing has come since for a while.
 
-        ray, workers = self._ray, self._workers
+        Ray gives what a worker had begun to that worker again, once it is restarted. If the node took its core with
+        it, and all others are taken, that is never.
+        """
+        found: SimpleQueue[list[Result] | Exception | None] = SimpleQueue()
+        Thread(target=_pump, args=(self._pool(clips, job, batch), found), daemon=True).start()
+        quiet = 0.0
+        while True:
+            try:
+                results = found.get(timeout=_LOOK)
+            except Empty:
+                quiet += _LOOK
+                if quiet >= _PATIENCE and not nodes <= self._nodes():
+                    return
+                continue
+            quiet = 0.0
+            if results is None:
+                return
+            if isinstance(results, Exception):
+                reason = " ".join(str(results).split())[:300]
+                raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from results
+            yield results
+
+    def _pool(self, clips: list[Clip], job: Job, batch: int) -> Any:
+        """The data set of results; it is computed as it is read."""
+        import pyarrow  # type: ignore[import-untyped]
+
+        ray = self._ray
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = context.print_on_execution_start = False
         context.max_errored_blocks = -1
         parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
-        least, most = min(workers[0], len(parts)), min(workers[1], len(parts))
+        cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        least, most = (min(count, len(parts), cores) for count in self._workers)
         pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
         data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
-            results = data.map_batches(
+            return data.map_batches(
                 self.stage,
                 fn_constructor_kwargs=job.stage_arguments(),
                 batch_size=None,
@@ -69,12 +109,16 @@ class RayEngine:
                 max_restarts=-1,
                 max_task_retries=_RETRIES,
             )
-        try:
-            for found in results.iter_batches(batch_size=None, prefetch_batches=0):
-                yield column_results(found)
-        except ray.exceptions.RayError as error:
-            reason = " ".join(str(error).split())[:300]
-            raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from error
+
+    def _nodes(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+
+    def _reconnect(self) -> None:
+        """Leave the cluster, which ends all our workers, and join what is left of it."""
+        if not self._started:  # it is not ours to leave
+            raise InputError("a node of Ray was lost, and what it had begun with it; the same call goes on from here")
+        self._ray.shutdown()
+        _start(self._ray, self._workers, self._address)
 
     def __enter__(self) -> Self:
         return self
@@ -84,11 +128,21 @@ class RayEngine:
             self._ray.shutdown()
 
 
+def _pump(data: Any, found: "SimpleQueue[list[Result] | Exception | None]") -> None:
+    """Read results in a thread of its own, so that waiting for them can be given up."""
+    try:
+        for batch in data.iter_batches(batch_size=None, prefetch_batches=0):
+            found.put(column_results(batch))
+        found.put(None)
+    except Exception as error:
+        found.put(error)
+
+
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is raised, and the rest spoils the page
     try:
-        import pyarrow  # type: ignore[import-untyped]  # noqa: F401
+        import pyarrow  # noqa: F401
         import ray
         import ray.data
     except ImportError as error:

@@ -199,9 +199,10 @@ def column_results(batch: dict[str, Any]) -> list[Result]:
     names = [entry.name for entry in fields(Result)]
     results = []
     for values in zip(*(batch[name] for name in names), strict=True):
-        row: dict[str, Any] = dict(zip(names, map(_plain, values), strict=True))
+        plain = [None if value == "" else value for value in map(_plain, values)]
+        row: dict[str, Any] = dict(zip(names, plain, strict=True))
         row["bytes"] = None if row["bytes"] is None else int(row["bytes"])
-        results.append(Result(**{name: None if value == "" else value for name, value in row.items()}))
+        results.append(Result(**row))
     return results
 
 
