@@ -88,13 +88,12 @@ export const cases = {
     return { name: await page.locator("#name").textContent(), complaints };
   },
 
-  async live(tools) {
-    return listen(tools, tap, "live.f32");
+  async live48000(tools) {
+    return listen(tools, 48_000);
   },
 
-  /** The same where the context runs at 44.1 kHz. */
   async live44100(tools) {
-    return listen(tools, `(${forceRate})();(${tap})()`, "live44100.f32");
+    return listen(tools, 44_100);
   },
 
   async record({ open, cleaned, save }) {
@@ -113,7 +112,7 @@ export const cases = {
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("", "NotFoundError"));
     };
     const { page, complaints } = await open({ prepare: refuse });
-    await page.locator("#live").check({ force: true });
+    await page.locator("#live").click({ force: true });
     await page.locator("#live-problem:visible").waitFor();
     const problem = await page.locator("#live-problem").textContent();
     return { problem, on: await page.locator("#live").isChecked(), complaints };
@@ -194,22 +193,23 @@ export const cases = {
   },
 };
 
-async function listen({ open, folder }, prepare, name) {
-  const { page, requests, complaints } = await open({ prepare });
+/** The microphone where the context runs at `rate`; what is played goes to a file. */
+async function listen({ open, folder }, rate) {
+  const { page, requests, complaints } = await open({ prepare: `(${forceRate})(${rate});(${tap})()` });
   await page.locator("#live").check({ force: true });
   await page.waitForFunction(() => window.tapped && window.tapped.length * 2048 > 8 * window.tapRate);
   const status = await page.locator("#live-status").textContent();
-  const { rate, samples } = await page.evaluate(() => {
+  const samples = await page.evaluate(() => {
     const all = new Float32Array(window.tapped.length * 2048);
     window.tapped.forEach((block, n) => all.set(block, n * 2048));
     const bytes = new Uint8Array(all.buffer);
     let text = "";
     for (let n = 0; n < bytes.length; n += 8192) text += String.fromCharCode(...bytes.subarray(n, n + 8192));
-    return { rate: window.tapRate, samples: btoa(text) };
+    return btoa(text);
   });
-  writeFileSync(join(folder, name), Buffer.from(samples, "base64"));
+  writeFileSync(join(folder, `live${rate}.f32`), Buffer.from(samples, "base64"));
   await page.locator("#live").uncheck({ force: true });
-  return { rate, status, panel: await page.locator("#live-panel").isVisible(), requests, complaints };
+  return { rate: await page.evaluate(() => window.tapRate), status, panel: await page.locator("#live-panel").isVisible(), requests, complaints };
 }
 
 /** In the page: keep what goes to the loudspeaker. */
@@ -231,12 +231,12 @@ function tap() {
   };
 }
 
-/** In the page: every context runs at 44.1 kHz. */
-function forceRate() {
+/** In the page: every context runs at this rate. */
+function forceRate(sampleRate) {
   const Original = window.AudioContext;
   window.AudioContext = class extends Original {
     constructor(options) {
-      super({ ...options, sampleRate: 44100 });
+      super({ ...options, sampleRate });
     }
   };
 }
