@@ -173,25 +173,37 @@ export const cases = {
     return { order, unnamed: names };
   },
 
-  /** Pictures of the page for README and docs, and to look at: light and dark, wide and narrow. */
-  async pictures({ open, cleaned, folder }) {
-    const looks = { wide: { width: 1000, height: 1060 }, phone: { width: 390, height: 844 } };
-    const overflow = {};
-    for (const colorScheme of ["light", "dark"]) {
-      for (const [look, viewport] of Object.entries(looks)) {
-        const { page } = await open({ colorScheme, viewport, deviceScaleFactor: look === "phone" ? 2 : 1 });
-        await page.screenshot({ path: join(folder, `start-${look}-${colorScheme}.png`) });
-        await page.locator("#file").setInputFiles(join(folder, "picture.wav"));
-        await cleaned(page);
-        await page.waitForTimeout(1500);
-        await page.screenshot({ path: join(folder, `${look}-${colorScheme}.png`), fullPage: true });
-        overflow[`${look}-${colorScheme}`] = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        await page.context().close();
-      }
-    }
-    return { overflow };
+  /** The picture of the README. */
+  async picture(tools) {
+    return photograph(tools, "wide", "light");
+  },
+
+  /** The page light and dark, wide and narrow, to look at. */
+  async pictures(tools) {
+    for (const look of ["wide", "phone"]) for (const scheme of ["light", "dark"]) await photograph(tools, look, scheme);
   },
 };
+
+const LOOKS = { wide: { width: 1000, height: 1060 }, phone: { width: 390, height: 844 } };
+
+/** The page with picture.wav before and after; nothing may stick out to the right. */
+async function photograph({ open, cleaned, folder }, look, colorScheme) {
+  const { page } = await open({ colorScheme, viewport: LOOKS[look], deviceScaleFactor: look === "phone" ? 2 : 1 });
+  await page.locator("#file").setInputFiles(join(folder, "picture.wav"));
+  await cleaned(page);
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("canvas")].every((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(canvas.width - 10, 0, 10, canvas.height);
+      return data.some((value, n) => n % 4 < 3 && value !== data[n % 4]); // more than the empty ground
+    }),
+  );
+  await page.waitForTimeout(1000);
+  await page.screenshot({ path: join(folder, `${look}-${colorScheme}.png`), fullPage: true });
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  if (overflow > 0) throw new Error(`${look}, ${colorScheme}: ${overflow} pixels stick out`);
+  await page.context().close();
+  return { overflow };
+}
 
 /**
  * The microphone where the context runs at `rate`.
