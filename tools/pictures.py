@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "noisy.wav"
 ASSETS = ROOT / "docs" / "assets"
 RANGE_DB, FRAME, HOP = 70, 512, 128
-_WIDTH, _COLOURS = 760, 128
+_WIDTH, _COLOURS = 760, 256
 
 
 def main() -> None:
