@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "noisy.wav"
 ASSETS = ROOT / "docs" / "assets"
 RANGE_DB, FRAME, HOP = 70, 512, 128
-_WIDTH, _COLOURS = 760, 128
+_WIDTH, _COLOURS = 760, 256
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def _levels(path: Path) -> tuple[NDArray[np.float64], float, int]:
 
 
 def _photograph(folder: Path) -> None:
-    """Clean ``picture.wav`` of a folder in the page, and take pictures there, light and dark, wide and narrow."""
+    """Clean ``picture.wav`` of a folder in the page, and take a picture of that: ``wide-light.png``."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if not shutil.which("node") or chromium is None:
         raise InputError("a picture of the page needs Node and Chromium: apt install nodejs npm chromium")
@@ -72,7 +72,7 @@ def _photograph(folder: Path) -> None:
         try:
             assert server.stdout is not None
             address = server.stdout.readline().split(" at ")[1].split()[0]
-            run = ["node", "tests/browser.mjs", chromium, address, str(folder), "pictures"]
+            run = ["node", "tests/browser.mjs", chromium, address, str(folder), "picture"]
             subprocess.run(run, cwd=ROOT / "web", check=True)
         finally:
             server.terminate()

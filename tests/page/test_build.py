@@ -37,9 +37,7 @@ def test_the_page_says_what_it_may_load_and_that_is_its_own():
     html = (STATIC / "index.html").read_text()
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy"\s+content="([^"]*)"', html)
     assert f"{policy}; frame-ancestors 'none'" == _POLICY  # which only a header may say
-    assert not re.findall(r'(?:src|href)="(?!\./|data:image)', html), (
-        "addresses are relative, the page may lie anywhere"
-    )
+    assert not re.findall(r'(?:src|href)="(?!\./|data:image)', html), "addresses are relative: it may lie anywhere"
     assert "<style" not in html and "style=" not in html and not re.search(r"<script(?![^>]*src=)", html)
 
 

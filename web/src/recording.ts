@@ -42,7 +42,7 @@ export class Recording {
   }
 
   /** The result as a file: rate, channels, length and, of WAV files, the encoding of the original. */
-  toWav(strength: number): Blob {
+  toWav(strength: number): Promise<Blob> {
     const { length, numberOfChannels, sampleRate } = this.before;
     return writeWav(length, numberOfChannels, sampleRate, this.encoding, (start, count) => this.blend(start, count, strength));
   }

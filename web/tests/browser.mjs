@@ -13,7 +13,7 @@ import { chromium } from "playwright-core";
 import { cases } from "./cases.mjs";
 
 const [, , executablePath, address, folder, ...wanted] = process.argv;
-const PATIENCE = 600_000;
+const PATIENCE = 1_500_000; // ten minutes of sound on a machine that does other things, too
 
 const server = await chromium.launchServer({
   executablePath,

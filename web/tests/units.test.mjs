@@ -155,7 +155,7 @@ test("WAV files of every encoding come back as they were", async () => {
   const planes = [noise(1001, 1), noise(1001, 2)];
   for (const [encoding, bits] of [["pcm16", 16], ["pcm24", 24], ["pcm32", 32], ["float32", 32]]) {
     const exact = planes.map((plane) => plane.map((x) => (encoding === "float32" ? x : Math.round(x * 2 ** (bits - 1)) / 2 ** (bits - 1))));
-    const blob = writeWav(1001, 2, 22050, encoding, (start, length) => exact.map((plane) => plane.slice(start, start + length)));
+    const blob = await writeWav(1001, 2, 22050, encoding, (start, length) => exact.map((plane) => plane.slice(start, start + length)));
     const bytes = await blob.arrayBuffer();
     assert.ok(isWav(bytes));
     const wav = readWav(bytes);
@@ -165,7 +165,7 @@ test("WAV files of every encoding come back as they were", async () => {
 });
 
 test("a WAV file that is cut short is read as far as it goes, a damaged one is a clear error", async () => {
-  const blob = writeWav(100, 1, 16000, "pcm16", () => [noise(100)]);
+  const blob = await writeWav(100, 1, 16000, "pcm16", () => [noise(100)]);
   const bytes = await blob.arrayBuffer();
   assert.equal(readWav(bytes.slice(0, 44 + 60)).planes[0].length, 30);
   assert.throws(() => readWav(bytes.slice(0, 30)), BrokenFile);
@@ -177,7 +177,7 @@ test("a WAV file that is cut short is read as far as it goes, a damaged one is a
 });
 
 test("loud samples are clipped, not wrapped", async () => {
-  const blob = writeWav(2, 1, 16000, "pcm16", () => [Float32Array.of(1.5, -1.5)]);
+  const blob = await writeWav(2, 1, 16000, "pcm16", () => [Float32Array.of(1.5, -1.5)]);
   assert.deepEqual([...readWav(await blob.arrayBuffer()).planes[0]], [32767 / 32768, -1]);
 });
 

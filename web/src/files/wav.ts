@@ -12,6 +12,7 @@ export interface Wav {
 }
 
 const BYTES: Record<Encoding, number> = { pcm16: 2, pcm24: 3, pcm32: 4, float32: 4 };
+const SLICE_MS = 20; // of work before others may
 const PCM = 1;
 const FLOAT = 3;
 const ALAW = 6;
@@ -107,20 +108,24 @@ function mulaw(code: number): number {
   return (value & 0x80 ? -size : size) / 32768;
 }
 
-/** A WAV file of `frames` samples that `block` hands over piece by piece. */
-export function writeWav(
+/** A WAV file of `frames` samples that `block` hands over piece by piece; the page may do other things in between. */
+export async function writeWav(
   frames: number,
   channels: number,
   sampleRate: number,
   encoding: Encoding,
   block: (start: number, length: number) => Planes,
-): Blob {
+): Promise<Blob> {
   const width = BYTES[encoding];
   const size = frames * channels * width;
   const parts: ArrayBuffer[] = [header(size, channels, sampleRate, encoding)];
   const step = 65_536;
+  let pause = performance.now() + SLICE_MS;
   for (let start = 0; start < frames; start += step) {
     parts.push(encode(block(start, Math.min(step, frames - start)), encoding));
+    if (performance.now() < pause) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    pause = performance.now() + SLICE_MS;
   }
   if (size % 2) parts.push(new ArrayBuffer(1));
   return new Blob(parts, { type: "audio/wav" });

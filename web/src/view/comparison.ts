@@ -28,7 +28,7 @@ export class Comparison {
     this.seek.oninput = () => void this.player.seek(Number(this.seek.value)).then(() => this.showPosition());
     this.strengthInput.oninput = () => this.changeStrength();
     for (const side of this.sides) side.onchange = () => this.listen();
-    this.download.onclick = () => this.save();
+    this.download.onclick = () => void this.save();
     find("pictures").onclick = (event) => this.seekByPicture(event);
     document.addEventListener("keydown", (event) => this.key(event));
     let width = innerWidth;
@@ -173,10 +173,10 @@ export class Comparison {
     if (this.recording && !other.disabled) this.choose(other.value as Side);
   }
 
-  private save(): void {
+  private async save(): Promise<void> {
     const recording = this.recording!;
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(recording.toWav(this.strength));
+    link.href = URL.createObjectURL(await recording.toWav(this.strength));
     link.download = recording.fileName;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
