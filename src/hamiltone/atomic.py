@@ -33,6 +33,18 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder, and its own, last over a loss of power."""
+    if sys.platform == "win32":  # no handle of a folder can be had there
+        return
+    for path in (folder, folder.parent):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file; failing to is an `InputError`."""
     try:

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 import clips
-from hamiltone.corpus import EnhanceStage, Job, cluster, run_corpus
-from hamiltone.corpus.inputs import Clip
-from hamiltone.corpus.stage import Result
+from hamiltone.corpus import Clip, EnhanceStage, Job, Result, cluster, run_corpus
 
 ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
 pytest.importorskip("ray.data", reason="needs the extra corpus")

@@ -71,8 +71,8 @@ def test_parts_of_one_recording_are_clips_of_their_own(tmp_path, clip):
     parts = [{"audio_filepath": "in/one.wav", "offset": start, "duration": 0.1} for start in (0, 0.1)]
     found = [row.clip for row in list_rows(clips.manifest(tmp_path / "m.jsonl", parts), tmp_path / "out")]
     assert [(part.id, part.offset, part.duration) for part in found if part] == [
-        ("in/one.wav#0", 0.0, 0.1),
-        ("in/one.wav#0.1", 0.1, 0.1),
+        ("in/one.wav#0+0.1", 0.0, 0.1),
+        ("in/one.wav#0.1+0.1", 0.1, 0.1),
     ]
 
 

@@ -17,7 +17,7 @@ import soundfile
 import clips
 from hamiltone.corpus import Clip, EnhanceStage, Job, in_process, run_corpus
 from hamiltone.corpus.noise import estimate_noise
-from hamiltone.corpus.stage import batch_clips, clip_columns, column_results, result_columns
+from hamiltone.corpus.columns import batch_clips, clip_columns, column_results, result_columns
 from hamiltone.errors import InputError
 
 MODEL = "compact"

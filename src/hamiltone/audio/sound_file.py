@@ -27,6 +27,7 @@ from hamiltone.errors import InputError
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
+_JUMPED = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # formats whose frames are found at once
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
 
 
@@ -61,6 +62,21 @@ class SoundFileReader:
             frames -= len(block)
             self._frames_read += len(block)
         return np.concatenate(blocks)
+
+    def skip(self, frames: int) -> int:
+        """Leave out up to `frames` frames and return how many: none where they would have to be decoded."""
+        frames = min(frames, self._file.frames - self._frames_read)
+        if (
+            self.info.encoding.format not in _JUMPED
+            or self.info.encoding.subtype not in PCM_BITS.keys() | FLOAT_SUBTYPES
+        ):
+            return 0
+        try:
+            self._file.seek(self._frames_read + frames)
+        except soundfile.SoundFileError:
+            return 0
+        self._frames_read += frames
+        return frames
 
     @property
     def missing(self) -> float:

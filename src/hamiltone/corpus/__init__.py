@@ -4,6 +4,7 @@ The walk of a corpus, file by file:
 
 - `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or what is wrong with it;
 - `stage` is `EnhanceStage`, which enhances a clip, or a batch of them inside ``ray.data.Dataset.map_batches``;
+- `parts` makes files of clips that are a part of one, and `columns` batches of clips and of results;
 - `noise` measures what was taken out, and rates with DNSMOS, in constant memory;
 - `ledger` is the list of clips that are done: a run that was killed goes on from there;
 - `output` is the folder of a run, and writes its manifests in the order of the input;
@@ -12,9 +13,10 @@ The walk of a corpus, file by file:
 - `cuts` does it for lhotse's cuts.
 """
 
+from hamiltone.corpus.columns import Result
 from hamiltone.corpus.cuts import enhance_cuts
 from hamiltone.corpus.inputs import Clip
 from hamiltone.corpus.run import Job, Summary, in_process, run_corpus
-from hamiltone.corpus.stage import EnhanceStage, Result
+from hamiltone.corpus.stage import EnhanceStage
 
 __all__ = ["Clip", "EnhanceStage", "Job", "Result", "Summary", "enhance_cuts", "in_process", "run_corpus"]

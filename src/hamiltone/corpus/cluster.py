@@ -12,9 +12,10 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Self
 
+from hamiltone.corpus.columns import Result, clip_columns, column_results
 from hamiltone.corpus.inputs import Clip
 from hamiltone.corpus.run import Job
-from hamiltone.corpus.stage import EnhanceStage, Result, clip_columns, column_results
+from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
 
 _RETRIES = 3

@@ -1,17 +1,17 @@
 """Enhancement of lhotse's cuts."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from hamiltone.audio.formats import Encoding
-from hamiltone.audio.io import AudioWriter
+from hamiltone.audio.sound_file import SoundFileWriter
 from hamiltone.corpus.inputs import Clip
+from hamiltone.corpus.parts import SCRATCH
 from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
+from hamiltone.leftovers import scratch_folder
 
 
 def enhance_cuts(cuts: Iterable[Any], stage: EnhanceStage) -> Iterator[Any]:
@@ -25,11 +25,11 @@ def enhance_cuts(cuts: Iterable[Any], stage: EnhanceStage) -> Iterator[Any]:
     except ImportError:
         raise InputError("cuts need lhotse: pip install lhotse") from None
     for cut in cuts:
-        with TemporaryDirectory(prefix="hamiltone-corpus-") as folder:
-            source = Path(folder, "cut.wav")
+        with scratch_folder(SCRATCH) as folder:
+            source = folder / "cut.wav"
             samples = np.atleast_2d(cut.load_audio())  # (channels, L)
             encoding, (channels, length) = Encoding("WAV", "FLOAT"), samples.shape
-            with AudioWriter(
+            with SoundFileWriter(
                 source, encoding, sample_rate=cut.sampling_rate, channels=channels, frames=length
             ) as writer:
                 writer.write(samples.T)

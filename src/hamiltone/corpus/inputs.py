@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hamiltone.audio.formats import FORMATS, MEDIA_SUFFIXES
+from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
 from hamiltone.errors import InputError
 
-_SUFFIXES = FORMATS.keys() | MEDIA_SUFFIXES
+_SUFFIXES = WRITTEN_SUFFIXES | READ_SUFFIXES
 _STRETCH = ("offset", "duration")
 _LONGEST_TEXT = 1 << 20
 
@@ -48,11 +48,29 @@ class Row:
     fault: str = ""
 
 
+def default_id(path: str, offset: float | None, duration: float | None) -> str:
+    """The id of a clip that has none of its own: its path, and which part it is.
+
+    >>> default_id("a.wav", None, 2.5), default_id("a.wav", 10800.25, 2.5), default_id("a.wav", 3.0, None)
+    ('a.wav', 'a.wav#10800.25+2.5', 'a.wav#3')
+    """
+    if offset is None:  # without one, a duration only informs
+        return path
+    return f"{path}#{offset:.12g}" + ("" if duration is None else f"+{duration:.12g}")
+
+
 def list_rows(source: Path, output: Path) -> Iterator[Row]:
     """The rows of an input, in a stable order; an id that was there before is a fault, not a second clip."""
+    try:
+        yield from _without_repetition(_list(source, output))
+    except OSError as error:
+        raise InputError(f"{error.filename or source}: cannot read: {error.strerror or error}") from error
+
+
+def _without_repetition(rows: Iterator[Row]) -> Iterator[Row]:
     seen: set[int] = set()
-    for row in _list(source, output):
-        key = hash(row.id)
+    for row in rows:
+        key = hash(row.id)  # a fraction of the memory of the ids themselves
         if row.clip is not None and not _is_text(row.id + row.clip.path):
             yield Row(row.id, row.fields, fault="its name is not UTF-8; rename it")
             continue
@@ -86,13 +104,8 @@ def _list(source: Path, output: Path) -> Iterator[Row]:
 
 def _folder(source: Path, output: Path) -> Iterator[Row]:
     """Every audio file below a folder, in the order of the names; those in the output are none of its own."""
-    results = os.path.realpath(output)
-
-    def fail(error: OSError) -> None:
-        closed.append(error)
-
-    closed: list[OSError] = []
-    for root, folders, names in os.walk(source, onerror=fail):
+    results, closed = os.path.realpath(output), list[OSError]()
+    for root, folders, names in os.walk(source, onerror=closed.append):
         folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) != results)
         for name in sorted(names):
             path = Path(root, name)
@@ -115,7 +128,7 @@ def _manifest_row(source: Path, number: int, line: bytes) -> Row:
     where = f"{source.name}:{number}"
     try:
         fields = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Row(where, fault="is no line of JSON")
     if not isinstance(fields, dict) or not isinstance(fields.get("audio_filepath"), str):
         return Row(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
@@ -123,8 +136,8 @@ def _manifest_row(source: Path, number: int, line: bytes) -> Row:
     stretch = [_seconds(fields.get(name)) for name in _STRETCH]
     if any(value is None and fields.get(name) is not None for value, name in zip(stretch, _STRETCH, strict=True)):
         return Row(where, fields, fault="offset and duration must be seconds, not negative")
-    offset, duration = stretch if stretch[0] is not None else (None, None)  # without an offset, it only informs
-    id = str(fields.get("id", path if offset is None else f"{path}#{offset:g}"))
+    offset, duration = stretch if stretch[0] is not None else (None, None)
+    id = default_id(path, offset, duration) if fields.get("id") is None else str(fields["id"])
     return Row(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))
 
 
@@ -140,8 +153,9 @@ def _shards(shards: list[Path]) -> Iterator[Row]:
 
 def _shard(shard: Path) -> Iterator[Row]:
     """The samples of a tar: members that share a name up to the first dot of its last part."""
-    size, key, members = shard.stat().st_size, "", list[tarfile.TarInfo]()
+    size, key, members = 0, "", list[tarfile.TarInfo]()
     try:
+        size = shard.stat().st_size
         with tarfile.open(shard, "r:") as tar:
             for member in tar:
                 tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps all it has seen
@@ -203,6 +217,6 @@ def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]
     try:
         text = content.decode()
         value = json.loads(text) if suffix == "json" else text
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {suffix: value}

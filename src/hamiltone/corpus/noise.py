@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soxr  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from hamiltone.audio.io import open_reader
+from hamiltone.audio.resampling import resample
 
 _BLOCK = 65_536
 _RATED_RATE = 16_000
@@ -46,7 +46,7 @@ def _decibels(ratio: float) -> float:
     return round(10 * float(np.log10(ratio)), 2)
 
 
-def rate_speech(path: Path) -> dict[str, float | None]:
+def rate_speech(path: Path, threads: int = 1) -> dict[str, float | None]:
     """DNSMOS of the mean of the channels at 16 kHz; of more than a minute, the mean over its minutes by their length.
 
     Silence has no rating: None.
@@ -57,7 +57,7 @@ def rate_speech(path: Path) -> dict[str, float | None]:
     total, seconds = np.zeros(len(DNSMOS._fields)), 0
     for piece in _minutes(path):
         try:
-            ratings = dnsmos_ratings(piece, _RATED_RATE)
+            ratings = dnsmos_ratings(piece, _RATED_RATE, threads)
         except UndefinedScoreError:
             continue
         total += len(piece) * np.array(ratings)
@@ -71,6 +71,4 @@ def _minutes(path: Path) -> Iterator[NDArray[np.float32]]:
         rate = reader.info.sample_rate
         while len(block := reader.read(_RATED_SECONDS * rate)):
             mono = block.mean(axis=1, dtype=np.float32)
-            piece = mono if rate == _RATED_RATE else soxr.resample(mono, rate, _RATED_RATE)
-            if len(piece):
-                yield piece
+            yield resample(mono, rate, _RATED_RATE)

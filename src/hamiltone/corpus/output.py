@@ -11,15 +11,15 @@ OUTPUT/
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from hamiltone.atomic import replacing, sync_folder
 from hamiltone.corpus.ledger import to_line
-from hamiltone.corpus.stage import AUDIO, sync_folder
+from hamiltone.corpus.stage import AUDIO
 from hamiltone.errors import InputError
 from hamiltone.leftovers import sweep
 
@@ -37,43 +37,56 @@ class RunFolder:
         self._state = path / ".hamiltone"
         self.ledger, self._settings = self._state / "done.jsonl", self._state / "run.json"
 
-    def claim(self, settings: dict[str, Any]) -> None:
-        """Make the folder, or find that it is of this very run; an `InputError` tells what differs."""
-        try:
-            found = self._settings.read_text("utf-8") if self._settings.exists() else None
-            if found is None:
-                if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+    @contextmanager
+    def claimed(self, settings: dict[str, Any]) -> Iterator[None]:
+        """Make the folder, or find that it is of this very run, and keep any other out of it while the block lasts.
+
+        An `InputError` tells what differs.
+        """
+        with ExitStack() as open_files:
+            try:
+                if self.path.exists() and not self._is_ours():
                     raise InputError(f"{self.path}: is there and no run of hamiltone corpus; choose an empty folder")
                 self._state.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be used: {error.strerror}") from error
-        if found is None:
-            with writing(self._settings) as write:
-                write(settings)
+                self._lock(open_files.enter_context((self._state / "lock").open("wb")))
+                if self._settings.exists():
+                    self._compare(settings)
+                else:
+                    with writing(self._settings) as write:
+                        write(settings)
+                    (self.path / AUDIO).mkdir(exist_ok=True)
+                    sync_folder(self.path)
+            except OSError as error:
+                raise InputError(f"{error.filename or self.path}: cannot be used: {error.strerror}") from error
+            yield
+
+    def _is_ours(self) -> bool:
+        """Whether a run began here, be it that it was killed before it could say which."""
+        return self._settings.exists() or (
+            self.path.is_dir() and all(path == self._state for path in self.path.iterdir())
+        )
+
+    def _lock(self, file: BinaryIO) -> None:
+        if sys.platform == "win32":
             return
         try:
-            before = json.loads(found)
-        except ValueError:
-            raise InputError(f"{self._settings}: is damaged; remove it or choose another output") from None
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{self.path}: another hamiltone corpus is writing there") from None
+        except OSError:  # a file system without locks
+            pass
+
+    def _compare(self, settings: dict[str, Any]) -> None:
+        try:
+            before = dict(json.loads(self._settings.read_bytes()))
+        except (ValueError, TypeError):
+            raise InputError(f"{self._settings}: is damaged; choose another output") from None
         for key in settings:
             if before.get(key) != settings[key]:
                 raise InputError(
                     f"{self.path}: belongs to another run, with {key} {before.get(key)!r} instead of "
                     f"{settings[key]!r}; choose another output"
                 )
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep a second run out of the folder while this one writes."""
-        with (self._state / "lock").open("wb") as file:
-            if sys.platform != "win32":
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise InputError(f"{self.path}: another hamiltone corpus is writing there") from None
-                except OSError:  # a file system without locks
-                    pass
-            yield
 
     def sweep(self) -> None:
         """Remove what killed workers left half-written."""
@@ -84,19 +97,13 @@ class RunFolder:
 @contextmanager
 def writing(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
     """A function that adds a row to a file that is there whole or not at all, even after a loss of power."""
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        with temporary.open("wb") as file:
+        with replacing(path) as temporary, temporary.open("wb") as file:
 
             def write(row: dict[str, Any]) -> None:
                 file.write(to_line(row))
 
             yield write
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot write: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hamiltone import __version__
+from hamiltone.corpus.columns import RATINGS, Result
 from hamiltone.corpus.inputs import Clip, Row, list_rows
 from hamiltone.corpus.keep import Filter, parse_filter
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.corpus.output import RunFolder, writing
-from hamiltone.corpus.stage import RATINGS, EnhanceStage, Result
+from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
 
 ROUND = 65_536
@@ -114,8 +115,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
     if job.source.absolute() == job.output.absolute():
         raise InputError(f"{job.output}: is the input; choose another output")
     total = _survey(job, keep)
-    folder.claim(job.settings())
-    with folder.locked(), Ledger(folder.ledger) as ledger:
+    with folder.claimed(job.settings()), Ledger(folder.ledger) as ledger:
         ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
         pace = _Pace(total, ledger, tick)
         for batch in (BATCH, 1):  # what was lost with a batch is tried once more by itself
@@ -135,7 +135,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
 
 def _check(job: Job) -> None:
     """Find out before any worker starts whether there is a model, and what rates."""
-    from hamiltone.inference.settings import resolve_model
+    from hamiltone.inference import resolve_model
     from hamiltone.metrics import check_metrics
 
     if not 0 <= job.strength <= 1:

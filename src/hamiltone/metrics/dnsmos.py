@@ -28,11 +28,12 @@ class DNSMOS(NamedTuple):
     p808: float
 
 
-def dnsmos_ratings(estimate: ArrayLike, sample_rate: int) -> DNSMOS:
+def dnsmos_ratings(estimate: ArrayLike, sample_rate: int, threads: int | None = None) -> DNSMOS:
     """The ratings of one recording, by the `speechmos` package, which repeats anything shorter than 9 s.
 
     It never sees a reference, and is blind to nothing: level counts. Samples beyond full scale are clipped, as any
-    player would; nothing is rescaled.
+    player would; nothing is rescaled. `threads` is how many of the cpu's to use: by default those of torch, if it is
+    loaded, else one per core.
 
     Shape:
         estimate: ``(L,)`` at 16 kHz
@@ -40,19 +41,22 @@ def dnsmos_ratings(estimate: ArrayLike, sample_rate: int) -> DNSMOS:
     check_rate("DNSMOS", sample_rate)
     waveform = as_waveform("estimate", estimate)
     check_audible(waveform)
-    torch = sys.modules.get("torch")  # as many threads as it was told to use, if it is there
-    rate = _rater(torch.get_num_threads() if torch else 0)
+    if threads is None:
+        torch = sys.modules.get("torch")
+        threads = torch.get_num_threads() if torch else 0
+    rate = _rater(threads)
     ratings = rate(np.clip(waveform, -1.0, 1.0).astype(np.float32), sample_rate, is_personalized_MOS=False)
     return DNSMOS(*(float(ratings[f"{name}_mos"]) for name in DNSMOS._fields))
 
 
 @lru_cache(maxsize=1)
 def _rater(threads: int) -> Any:
-    """The package's own rater, whose large network runs in `SlidingNetwork`."""
+    """The package's own rater, whose large network runs in `SlidingNetwork`, and both in so many threads."""
     package = require("speechmos.dnsmos")
     folder = Path(package.__file__).parent / "dnsmos_models"
     rater = package.DNSMOS(str(folder / "sig_bak_ovr.onnx"), str(folder / "model_v8.onnx"))
     rater.onnx_sess = SlidingNetwork(folder / "sig_bak_ovr.onnx", threads)
+    rater.p808_onnx_sess = _session(str(folder / "model_v8.onnx"), threads)
     return rater
 
 
@@ -69,8 +73,8 @@ class SlidingNetwork:
         _free_length(model)
         model = require("onnx.shape_inference").infer_shapes(model)
         features = "mos_estimator_logpow/conv2d_3/Relu:0"
-        self._front = _session(model, "input_1", features, threads)
-        self._back = _session(model, features, "Identity:0", threads)
+        self._front = _part(model, "input_1", features, threads)
+        self._back = _part(model, features, "Identity:0", threads)
         self._samples = self._features = np.zeros(0, np.float32)
 
     def run(self, names: None, inputs: dict[str, NDArray[np.float32]]) -> list[NDArray[np.float32]]:
@@ -104,11 +108,15 @@ def _free_length(model: Any) -> None:
     model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "samples"
 
 
-def _session(model: Any, start: str, end: str, threads: int) -> Any:
+def _part(model: Any, start: str, end: str, threads: int) -> Any:
     """The part of a network from one of its values to another, as a function."""
+    part = require("onnx.utils").Extractor(model).extract_model([start], [end])
+    session = _session(part.SerializeToString(), threads)
+    return lambda value: session.run(None, {start: value})[0]
+
+
+def _session(model: str | bytes, threads: int) -> Any:
     runtime = require("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
-    part = require("onnx.utils").Extractor(model).extract_model([start], [end])
-    session = runtime.InferenceSession(part.SerializeToString(), options)
-    return lambda value: session.run(None, {start: value})[0]
+    return runtime.InferenceSession(model, options)
