@@ -23,6 +23,15 @@ def write_clip(path: Path, seed: int, *, seconds: float = 1.0, rate: int = 16_00
     return path
 
 
+def write_long_clip(path: Path, minutes: float) -> Path:
+    """White noise, written block by block."""
+    rng = np.random.default_rng(0)
+    with soundfile.SoundFile(path, "w", 16_000, 1, "PCM_16") as file:
+        for _ in range(round(6 * minutes)):
+            file.write((0.1 * rng.standard_normal(160_000, np.float32)).clip(-1, 1))
+    return path
+
+
 def folder(path: Path, count: int, *, seconds: float = 1.0) -> Path:
     """`count` clips, in two folders."""
     for number in range(count):

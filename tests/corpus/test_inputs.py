@@ -46,6 +46,7 @@ def test_a_manifest_keeps_every_field_and_takes_paths_from_where_it_lies(tmp_pat
     ("line", "fault"),
     [
         ("{broken", "no line of JSON"),
+        ("[" * 200_000, "no line of JSON"),
         ('"text"', "no audio_filepath"),
         ('{"text": "no path"}', "no audio_filepath"),
         ('{"audio_filepath": "in/one.wav", "offset": -1}', "seconds"),
@@ -65,6 +66,14 @@ def test_an_id_that_has_come_before_is_a_fault(tmp_path, clip):
     found = list(list_rows(source, tmp_path / "out"))
     assert [row.id for row in found if row.clip] == ["a", "b", "in/one.wav"]
     assert "'a' has come before" in found[2].fault
+
+
+def test_a_shard_that_leads_nowhere_is_a_fault_and_the_others_go_on(tmp_path, clip):
+    (tmp_path / "shards").mkdir()
+    clips.shard(tmp_path / "shards" / "b.tar", [clip])
+    (tmp_path / "shards" / "a.tar").symlink_to(tmp_path / "nowhere")
+    first, second = list_rows(tmp_path / "shards", tmp_path / "out")
+    assert "No such file" in first.fault and second.clip is not None
 
 
 def test_parts_of_one_recording_are_clips_of_their_own(tmp_path, clip):

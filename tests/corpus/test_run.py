@@ -1,13 +1,6 @@
-"""Runs in a plain loop: what is written, what is refused, and what a kill leaves. Ray has a file of its own."""
+"""Runs in a plain loop: what is written and what is refused. Ray has a file of its own."""
 
-import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import time
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +8,7 @@ import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Clip, EnhanceStage, Job, in_process, run_corpus
-from hamiltone.corpus.noise import estimate_noise
-from hamiltone.corpus.columns import batch_clips, clip_columns, column_results, result_columns
+from hamiltone.corpus import Job, run_corpus
 from hamiltone.errors import InputError
 
 MODEL = "compact"
@@ -99,16 +90,6 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
     assert errors[0]["text"] == "one"
 
 
-def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
-    clips.write_clip(tmp_path / "there.wav", 0, seconds=0.5)
-    rows = [{"audio_filepath": "late.wav"}, {"audio_filepath": "there.wav"}]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
-    assert run_corpus(job).errors == 1
-    clips.write_clip(tmp_path / "late.wav", 1, seconds=0.5)
-    summary = run_corpus(job)
-    assert (summary.new, summary.errors, summary.enhanced) == (1, 0, 2)
-
-
 def test_shards_and_parts_give_what_the_same_sound_in_a_file_gives(tmp_path):
     clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=1.0)
     run_corpus(Job(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", MODEL))
@@ -187,106 +168,6 @@ def test_fields_that_the_run_writes_itself_are_refused(tmp_path):
         run_corpus(Job(source, tmp_path / "out", MODEL))
 
 
-def test_a_second_run_is_kept_out_while_one_writes(source, tmp_path):
-    job = Job(source, tmp_path / "out", MODEL)
-
-    def engine(chosen, job, batch):
-        with pytest.raises(InputError, match="another hamiltone corpus"):
-            run_corpus(job)
-        yield from in_process(chosen, job, batch)
-
-    assert run_corpus(job, engine).enhanced == 6
-
-
-def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_path):
-    """As Ray does when a clip takes its worker with it: the batch never comes back."""
-    given = []
-
-    def engine(chosen, job, batch):
-        given.append((batch, [clip.id for clip in chosen]))
-        poison = {chosen[0].id} if batch == 1 else {clip.id for clip in chosen[:3]}
-        yield from in_process([clip for clip in chosen if clip.id not in poison], job, batch)
-
-    summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
-    assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3)]
-    assert (summary.enhanced, summary.errors) == (5, 1)
-    assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
-
-
-def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
-    source = clips.folder(tmp_path / "in", 2, seconds=0.2)
-    job = Job(source, tmp_path / "out", MODEL)
-
-    def engine(chosen, job, batch):
-        yield from in_process(chosen, job, batch)
-        clips.write_clip(source / "late.wav", 9, seconds=0.2)
-
-    summary = run_corpus(job, engine)
-    assert (summary.enhanced, summary.errors) == (2, 1)
-    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
-    summary = run_corpus(job)
-    assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
-
-
-def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
-    before = clips.digests(whole)
-    first, second, *_ = sorted((whole / "audio").rglob("*.flac"))
-    first.unlink()
-    os.truncate(second, 100)
-    assert run_corpus(Job(source, whole, MODEL)).new == 2
-    assert clips.digests(whole) == before
-
-
-def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal(source, whole, tmp_path):
-    """The process is killed in the middle of clips, of writes and of the manifests; nothing half-written counts."""
-    output, rng = tmp_path / "out", random.Random(0)
-    code = (
-        "import sys, pathlib; from hamiltone.corpus import *; print('ready', flush=True); "
-        "p = pathlib.Path; print(run_corpus(Job(p(sys.argv[1]), p(sys.argv[2]), 'compact'), "
-        "tick=lambda status: print(status.done, flush=True)))"
-    )
-    command = [sys.executable, "-c", code, str(source), str(output)]
-    for _ in range(5):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
-            assert child.stdout is not None
-            for line in child.stdout:  # up to some point of the run
-                if line.strip().isdecimal() and rng.random() < 0.4:
-                    break
-            time.sleep(rng.uniform(0, 0.3))
-            child.send_signal(signal.SIGKILL)
-        for path in (output / "audio").rglob("*.flac") if output.exists() else ():
-            soundfile.read(path)  # whatever has a name is whole
-    assert run_corpus(Job(source, output, MODEL)).enhanced == 6
-    assert clips.digests(output) == clips.digests(whole)
-
-
-def test_batches_of_ray_carry_clips_and_results_unchanged():
-    there = [Clip("a", "/a.wav"), Clip("b", "/b.tar", 512, 100, ".flac"), Clip("c", "/c.wav", offset=0.0, duration=2.5)]
-    columns = {name: np.array(values) for name, values in clip_columns(there).items()}
-    assert batch_clips(columns) == there
-    assert batch_clips({"audio_filepath": np.array(["/a.wav"])}) == [Clip("/a.wav", "/a.wav")]
-    from hamiltone.corpus import Result
-
-    results = [Result("a", "audio/a.flac", 1.5, bytes=10), Result("b", error="broken", worker="w")]
-    assert column_results(result_columns(results)) == results
-
-
-def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
-    stage = EnhanceStage(tmp_path / "out", model=MODEL)
-    paths = sorted(source.rglob("*.wav"))[:2]
-    batch = stage({"audio_filepath": np.array([*map(str, paths), "/none.wav"]), "text": np.array(["x", "y", "z"])})
-    assert batch["text"].tolist() == ["x", "y", "z"]
-    assert [bool(error) for error in batch["error"]] == [False, False, True]
-    assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
-
-
-def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
-    stage = EnhanceStage(tmp_path / "out", model=MODEL)
-    first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
-    again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
-    assert first.error is None and "lies in the output" in str(again.error)
-
-
 def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
     pytest.importorskip("speechmos", reason="needs the extra metrics")
     rows = [{"audio_filepath": str(path)} for path in sorted(source.rglob("*.wav"))[:1]]
@@ -300,21 +181,3 @@ def test_scores_come_before_and_after_and_can_be_filtered_by(source, tmp_path):
         expected = dnsmos_ratings(samples, rate)
         found = [row[f"dnsmos_{part}{name}"] for part in expected._fields]
         assert found == pytest.approx(list(expected), abs=2e-3)
-
-
-def test_settings_are_written_for_the_next_start(whole):
-    assert json.loads((whole / ".hamiltone" / "run.json").read_text())["model"] == MODEL
-
-
-def test_the_noise_estimate_of_a_long_clip_takes_the_memory_of_a_block(tmp_path):
-    """Ten minutes are 38 MB of float samples; that enhancement itself is bounded is a test of hamiltone.inference."""
-    rng = np.random.default_rng(0)
-    with soundfile.SoundFile(tmp_path / "long.wav", "w", 16_000, 1, "PCM_16") as file:
-        for _ in range(60):
-            file.write(0.1 * rng.standard_normal(160_000).clip(-3, 3))
-    tracemalloc.start()
-    try:
-        assert estimate_noise(tmp_path / "long.wav", tmp_path / "long.wav").noise_db is None
-        assert tracemalloc.get_traced_memory()[1] < 10e6
-    finally:
-        tracemalloc.stop()

@@ -1,104 +1,128 @@
-"""The whole promise at once, on a cluster that fails: ``pytest -m soak tests/corpus``.
+"""The whole promise on a cluster that fails: ``pytest -s -m soak tests/corpus``.
 
-HAMILTONE_SOAK_CLIPS and HAMILTONE_SOAK_MINUTES make it smaller than the 2,000 clips and the clip of 180 minutes.
+HAMILTONE_SOAK_CLIPS and HAMILTONE_SOAK_MINUTES make it smaller than 2,000 clips and a clip of 180 minutes.
+Every second clip is cut out of the recordings in the folder HAMILTONE_SOAK_SPEECH; without it, all are synthetic.
 """
 
 import os
+import random
+import resource
+import shutil
 import signal
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Clip, Job, Result, run_corpus
+from hamiltone.corpus import Clip, EnhanceStage, Job, Result, run_corpus
 from hamiltone.corpus.cluster import RayEngine
-from hamiltone.corpus.run import Status
 
 pytest.importorskip("ray", reason="needs the extra corpus")
 
 pytestmark = [pytest.mark.soak, pytest.mark.filterwarnings("ignore")]
 COUNT = int(os.environ.get("HAMILTONE_SOAK_CLIPS", "2000"))
 MINUTES = float(os.environ.get("HAMILTONE_SOAK_MINUTES", "180"))
+SPEECH = os.environ.get("HAMILTONE_SOAK_SPEECH")
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
-    """Short clips, and one that is very long among them."""
-    folder = clips.folder(tmp_path_factory.mktemp("soak") / "in", COUNT - 1, seconds=1.0)
-    rng = np.random.default_rng(0)
-    with soundfile.SoundFile(folder / "speaker0" / "long.flac", "w", 16_000, 1, "PCM_16") as file:
-        for _ in range(round(MINUTES * 6)):
-            file.write(0.1 * rng.standard_normal(160_000).clip(-3, 3))
+    """Very short clips, of synthetic speech and of recordings."""
+    folder = clips.folder(tmp_path_factory.mktemp("soak") / "in", COUNT, seconds=0.12)
+    recordings = [soundfile.read(path) for path in sorted(Path(SPEECH).rglob("*.*"))] if SPEECH else []
+    rng = random.Random(0)
+    for path in sorted(folder.rglob("*.wav"))[::2] if recordings else []:
+        samples, rate = rng.choice(recordings)
+        start = rng.randrange(len(samples) - rate // 8)
+        soundfile.write(path, samples[start : start + rate // 8], rate)
     return folder
 
 
-class Memory(threading.Thread):
-    """The resident memory of workers that clips have come from, in MB, sampled every second."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.samples: dict[int, list[float]] = {}
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        page = os.sysconf("SC_PAGE_SIZE") / 1e6
-        while not self._over.wait(1.0):
-            for number in list(self.samples):
-                try:
-                    resident = int(Path(f"/proc/{number}/statm").read_text().split()[1])
-                except (OSError, IndexError):
-                    continue
-                self.samples[number].append(resident * page)
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
+@pytest.fixture(scope="module")
+def alone(source, tmp_path_factory) -> dict[str, str]:
+    """What one process makes of the clips."""
+    output = tmp_path_factory.mktemp("alone") / "out"
+    assert run_corpus(Job(source, output)).enhanced == COUNT
+    return clips.digests(output)
 
 
-def test_killed_workers_and_a_lost_node_change_nothing_and_memory_is_constant(source, tmp_path):
-    alone = tmp_path / "alone"
-    started = time.process_time()
-    run_corpus(Job(source, alone))
-    print(f"one process: {time.process_time() - started:.1f} s of its processor")
-
+def test_killed_workers_and_a_lost_node_change_nothing(source, alone, tmp_path):
     nodes = clips.two_nodes(2)
     (second,) = nodes.worker_nodes
-    memory, happened = Memory(), list[str]()
-    memory.start()
+    killed = list[int]()
+    lost = False
     try:
         with RayEngine((2, 4), nodes.address) as engine:
 
             def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+                nonlocal lost
+                done = 0
                 for results in engine(chosen, job, batch):
                     yield results
+                    done += len(results)
                     worker = int(str(results[0].worker).split(":")[1])
-                    memory.samples.setdefault(worker, [])
-                    done = len(seen)
-                    if len(happened) < 3 and done > COUNT * (1 + len(happened)) / 8:
+                    if len(killed) < 3 and done > COUNT * (1 + len(killed)) / 8 and worker not in killed:
                         os.kill(worker, signal.SIGKILL)
-                        happened.append("worker")
-                    elif len(happened) == 3 and done > COUNT / 2:
+                        killed.append(worker)
+                    elif len(killed) == 3 and done > COUNT / 2 and not lost:
                         nodes.remove_node(second, allow_graceful=False)
-                        happened.append("node")
+                        lost = True
 
-            seen: set[int] = set()
-
-            def tick(status: Status) -> None:
-                seen.update(range(status.done))
-
-            summary = run_corpus(Job(source, tmp_path / "out"), failing, tick)
+            summary = run_corpus(Job(source, tmp_path / "out"), failing)
     finally:
-        memory.stop()
         nodes.shutdown()
-    assert happened == ["worker"] * 3 + ["node"]
+    print(f"killed workers {killed}, and a node: {lost}; {summary}")
+    assert len(killed) == 3 and lost
     assert (summary.enhanced, summary.errors, summary.new) == (COUNT, 0, COUNT)
-    assert clips.digests(tmp_path / "out") == clips.digests(alone)
-    for number, sizes in memory.samples.items():
-        print(f"worker {number}: {len(sizes)} samples, {min(sizes, default=0):.0f} to {max(sizes, default=0):.0f} MB")
-        if len(sizes) > 20:  # after the model has seen a few clips
-            assert max(sizes[10:]) < 1.2 * np.median(sizes[10:]) + 50
+    ledger = clips.rows(tmp_path / "out" / ".hamiltone" / "done.jsonl")
+    assert len(ledger) == len({str(entry["id"]) for entry in ledger}) == COUNT
+    assert clips.digests(tmp_path / "out") == alone
+
+
+def test_a_driver_killed_at_five_random_moments_leaves_what_is_resumed_byte_by_byte(source, alone, tmp_path):
+    """Each time what it left is copied and resumed to its end in one process; the next driver goes on from it, too."""
+    output, rng = tmp_path / "out", random.Random(0)
+    done = output / ".hamiltone" / "done.jsonl"
+    command = [sys.executable, "-m", "hamiltone", "corpus", str(source), "-o", str(output), "--workers", "1,2"]
+    before = 0
+    for turn in range(5):
+        wanted = before + rng.randint(0, COUNT // 8)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            while child.poll() is None and (not done.exists() or done.read_bytes().count(b"\n") < wanted):
+                time.sleep(0.05)
+            time.sleep(rng.uniform(0, 1))
+            child.kill()
+        before = done.read_bytes().count(b"\n")
+        assert child.returncode == -signal.SIGKILL and before < COUNT
+        print(f"killed with {before} of {COUNT} clips in the list")
+        copy = tmp_path / f"copy{turn}"
+        shutil.copytree(output, copy, ignore=shutil.ignore_patterns("*.part"))
+        assert run_corpus(Job(source, copy)).enhanced == COUNT
+        assert clips.digests(copy) == alone
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert clips.digests(output) == alone
+
+
+def test_the_memory_of_a_worker_is_constant_with_a_very_long_clip_among_short_ones(tmp_path):
+    folder = tmp_path / "in"
+    for number in range(20):
+        clips.write_clip(folder / f"{number:02}.wav", number, seconds=6.0)
+    clips.write_long_clip(folder / "09-long.flac", MINUTES)
+
+    class Measured(EnhanceStage):
+        def enhance(self, clip: Clip) -> Result:
+            result = super().enhance(clip)
+            return replace(result, note=f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
+
+    with RayEngine((1, 1), stage=Measured) as engine:
+        assert run_corpus(Job(folder, tmp_path / "out"), engine).errors == 0
+    peaks = [int(str(row["note"])) for row in clips.rows(tmp_path / "out" / "manifest.jsonl")]
+    print(f"{MINUTES} minutes after nine clips; the highest memory of the worker so far, in MB: {peaks}")
+    assert peaks[-1] - peaks[8] < 30

@@ -91,16 +91,16 @@ class RayEngine:
         import pyarrow  # type: ignore[import-untyped]
 
         ray = self._ray
-        context = ray.data.DataContext.get_current()
+        context = ray.data.DataContext.get_current().copy()
         context.enable_progress_bars = context.print_on_execution_start = False
         context.max_errored_blocks = -1
         parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
         cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         least, most = (min(count, len(parts), cores) for count in self._workers)
         pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
-        data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
-        with warnings.catch_warnings():
+        with ray.data.DataContext.current(context), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
+            data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
             return data.map_batches(
                 self.stage,
                 fn_constructor_kwargs=job.stage_arguments(),

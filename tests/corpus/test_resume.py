@@ -1,0 +1,133 @@
+"""What a run that was killed, or that lost something, leaves behind, and how the next start goes on from it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import soundfile
+
+import clips
+from hamiltone.corpus import Job, in_process, run_corpus
+from hamiltone.errors import InputError
+
+MODEL = "compact"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    return clips.folder(tmp_path_factory.mktemp("corpus") / "in", 6, seconds=0.5)
+
+
+@pytest.fixture(scope="module")
+def whole(source, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("whole") / "out"
+    run_corpus(Job(source, output, MODEL))
+    return output
+
+
+def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
+    clips.write_clip(tmp_path / "there.wav", 0, seconds=0.5)
+    rows = [{"audio_filepath": "late.wav"}, {"audio_filepath": "there.wav"}]
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
+    assert run_corpus(job).errors == 1
+    clips.write_clip(tmp_path / "late.wav", 1, seconds=0.5)
+    summary = run_corpus(job)
+    assert (summary.new, summary.errors, summary.enhanced) == (1, 0, 2)
+
+
+def test_a_second_run_is_kept_out_while_one_writes(source, tmp_path):
+    job = Job(source, tmp_path / "out", MODEL)
+
+    def engine(chosen, job, batch):
+        with pytest.raises(InputError, match="another hamiltone corpus"):
+            run_corpus(job)
+        yield from in_process(chosen, job, batch)
+
+    assert run_corpus(job, engine).enhanced == 6
+
+
+def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_path):
+    """As Ray does when a clip takes its worker with it: the batch never comes back."""
+    given = []
+
+    def engine(chosen, job, batch):
+        given.append((batch, [clip.id for clip in chosen]))
+        poison = {chosen[0].id} if batch == 1 else {clip.id for clip in chosen[:3]}
+        yield from in_process([clip for clip in chosen if clip.id not in poison], job, batch)
+
+    summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
+    assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3)]
+    assert (summary.enhanced, summary.errors) == (5, 1)
+    assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+
+
+def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
+    source = clips.folder(tmp_path / "in", 2, seconds=0.2)
+    job = Job(source, tmp_path / "out", MODEL)
+
+    def engine(chosen, job, batch):
+        yield from in_process(chosen, job, batch)
+        clips.write_clip(source / "late.wav", 9, seconds=0.2)
+
+    summary = run_corpus(job, engine)
+    assert (summary.enhanced, summary.errors) == (2, 1)
+    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+    summary = run_corpus(job)
+    assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
+
+
+def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
+    before = clips.digests(whole)
+    first, second, *_ = sorted((whole / "audio").rglob("*.flac"))
+    first.unlink()
+    os.truncate(second, 100)
+    assert run_corpus(Job(source, whole, MODEL)).new == 2
+    assert clips.digests(whole) == before
+
+
+def test_a_start_that_was_killed_before_it_wrote_its_settings_is_no_foreign_folder(source, whole, tmp_path):
+    state = tmp_path / "out" / ".hamiltone"
+    state.mkdir(parents=True)
+    (state / ".run.json.0123abcd.part").write_bytes(b'{"input"')
+    assert run_corpus(Job(source, tmp_path / "out", MODEL)).enhanced == 6
+    assert clips.digests(tmp_path / "out") == clips.digests(whole)
+
+
+def test_settings_that_are_damaged_are_one_line(source, tmp_path):
+    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
+    run_corpus(job)
+    for content in (b"\xff\xfe{", b"[1]", b""):
+        (job.output / ".hamiltone" / "run.json").write_bytes(content)
+        with pytest.raises(InputError, match="is damaged; choose another output"):
+            run_corpus(job)
+
+
+def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal_each_time(source, whole, tmp_path):
+    """The process is killed in the middle of clips, of writes and of the manifests; nothing half-written counts."""
+    rng = random.Random(0)
+    code = (
+        "import sys, pathlib; from hamiltone.corpus import *; "
+        "p = pathlib.Path; print(run_corpus(Job(p(sys.argv[1]), p(sys.argv[2]), 'compact'), "
+        "tick=lambda status: print(status.done, flush=True)))"
+    )
+    killed = []
+    for turn in range(5):
+        output = tmp_path / f"out{turn}"
+        command = [sys.executable, "-c", code, str(source), str(output)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+            assert child.stdout is not None
+            for _ in zip(child.stdout, range(rng.randint(1, 6)), strict=False):  # up to some point of the run
+                pass
+            time.sleep(rng.uniform(0, 0.3))
+            child.send_signal(signal.SIGKILL)
+        killed.append(child.returncode)
+        for path in (output / "audio").rglob("*.flac"):
+            soundfile.read(path)  # whatever has a name is whole
+        assert run_corpus(Job(source, output, MODEL)).enhanced == 6
+        assert clips.digests(output) == clips.digests(whole)
+    assert -signal.SIGKILL in killed

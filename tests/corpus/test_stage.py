@@ -1,0 +1,83 @@
+"""The stage by itself: clips one by one and in batches, and the memory it takes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clips
+from hamiltone.corpus import Clip, EnhanceStage, Result
+from hamiltone.corpus.columns import batch_clips, clip_columns, column_results, result_columns
+
+MODEL = "compact"
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    return clips.folder(tmp_path_factory.mktemp("corpus") / "in", 6, seconds=0.5)
+
+
+def test_batches_of_ray_carry_clips_and_results_unchanged():
+    there = [Clip("a", "/a.wav"), Clip("b", "/b.tar", 512, 100, ".flac"), Clip("c", "/c.wav", offset=0.0, duration=2.5)]
+    columns = {name: np.array(values) for name, values in clip_columns(there).items()}
+    assert batch_clips(columns) == there
+    assert batch_clips({"audio_filepath": np.array(["/a.wav"])}) == [Clip("/a.wav", "/a.wav")]
+
+    results = [Result("a", "audio/a.flac", 1.5, bytes=10), Result("b", error="broken", worker="w")]
+    assert column_results(result_columns(results)) == results
+
+
+def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    paths = sorted(source.rglob("*.wav"))[:2]
+    batch = stage({"audio_filepath": np.array([*map(str, paths), "/none.wav"]), "text": np.array(["x", "y", "z"])})
+    assert batch["text"].tolist() == ["x", "y", "z"]
+    assert [bool(error) for error in batch["error"]] == [False, False, True]
+    assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
+
+
+def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
+    again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
+    assert first.error is None and "lies in the output" in str(again.error)
+
+
+def test_parts_of_one_recording_in_a_batch_have_files_of_their_own(tmp_path):
+    path = str(clips.write_clip(tmp_path / "one.wav", 0, seconds=1.0))
+    batch = {"audio_filepath": np.array([path] * 3), "offset": np.array([0.0, 0.5, np.nan]), "duration": [0.5] * 3}
+    columns = EnhanceStage(tmp_path / "out", model=MODEL)(batch)
+    assert columns["seconds"].tolist() == [0.5, 0.5, 1.0]
+    assert len(set(columns["enhanced_filepath"])) == 3
+
+
+UNCHANGED = """
+import resource, sys
+import numpy as np
+from hamiltone.corpus import Clip, EnhanceStage
+
+class Unchanged:
+    sample_rate, n_fft, hop = 16_000, 400, 100
+    def gain(self, spectrum):
+        return np.ones_like(spectrum)
+
+stage = EnhanceStage(sys.argv[1], model=Unchanged())
+for path in sys.argv[2:]:
+    result = stage.enhance(Clip(path, path))
+    assert result.error is None, result.error
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.parametrize("minutes", [10, pytest.param(180, marks=pytest.mark.soak)])
+def test_a_long_clip_among_short_ones_takes_no_more_memory_than_they_do(tmp_path, minutes):
+    """All but the model, which never sees more than a window; ten minutes are 38 MB of samples, three hours 690 MB."""
+    short = clips.write_clip(tmp_path / "short.wav", 0, seconds=10.0)
+    long = clips.write_long_clip(tmp_path / "long.flac", minutes)
+    command = [sys.executable, "-c", UNCHANGED, str(tmp_path / "out"), *map(str, (short, short, long, short))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    peaks = [int(line) / 1024 for line in ended.stdout.split()]  # in MB, the highest so far
+    print(f"{minutes} minutes: {peaks}")
+    assert peaks[3] - peaks[1] < 15
