@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test check docs fuzz bench tables graphs pages web pictures clean
+.PHONY: demo test check docs fuzz kill bench tables graphs pages web pictures clean
 
 # Runs the bare install and says how long the enhancement took.
 demo: .venv/installed
@@ -32,6 +32,11 @@ MINUTES ?= 10
 SEED ?= 0
 fuzz: .venv/developing
 	cd tests && ../$(BIN)/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
+
+# Signals at random moments of `enhance` and `train`: what is lost? Half an hour; `make kill MOMENTS=20` takes minutes.
+MOMENTS ?= 200
+kill: .venv/developing
+	cd tests && ../$(BIN)/python -m fuzz.kill --moments $(MOMENTS) --seed $(SEED)
 
 bench: .venv/developing
 	$(BIN)/python tools/bench.py

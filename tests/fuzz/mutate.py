@@ -1,8 +1,9 @@
-"""Sound files, checkpoints and recipes, and what can be done to them; all of it follows from a generator's seed."""
+"""Sound files, checkpoints, graphs and recipes, and what can be done to them; all of it follows from a seed."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -10,6 +11,8 @@ import torch
 from safetensors.torch import save
 
 from hamiltone.models import CompactConfig, Header, build, save_checkpoint
+from hamiltone.runtime.description import KEY
+from hamiltone.weights import graphs
 
 RATE = 16_000
 _SOUNDFILE = {
@@ -163,6 +166,56 @@ def _odd_tensor(tensor: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
         lambda: torch.zeros_like(tensor),
     ]
     return changes[int(rng.integers(len(changes)))]()
+
+
+def mutate_graph(rng: np.random.Generator) -> bytes:
+    """A bundled graph with another description, other weights, nodes or shapes, or other bytes."""
+    import onnx
+
+    path = list(graphs().values())[int(rng.integers(len(graphs())))]
+    if rng.random() < 0.3:
+        return mutate_bytes(path.read_bytes(), rng)
+    model = onnx.load(path)
+    for _ in range(int(rng.integers(1, 4))):
+        choice = int(rng.integers(5))
+        if choice < 2:
+            entry = next(entry for entry in model.metadata_props if entry.key == KEY)
+            table = json.loads(entry.value)
+            table[str(rng.choice(list(table)))] = _ODD[int(rng.integers(len(_ODD)))]
+            entry.value = json.dumps(table)
+        elif choice == 2:
+            _change_weight(model.graph.initializer[int(rng.integers(len(model.graph.initializer)))], rng)
+        elif choice == 3:
+            _change_node(model.graph.node, rng)
+        else:
+            values = [*model.graph.input, *model.graph.output]
+            shape = values[int(rng.integers(len(values)))].type.tensor_type.shape.dim
+            shape[int(rng.integers(len(shape)))].dim_value = int(rng.choice([0, 1, 2, 3, 7, 2**20]))
+    return model.SerializeToString()
+
+
+def _change_weight(weight: Any, rng: np.random.Generator) -> None:
+    from onnx import numpy_helper
+
+    array = numpy_helper.to_array(weight).copy()
+    odd = [array.ravel(), array[..., :1], np.zeros_like(array), -array, array.astype(np.float64)]
+    if array.dtype.kind == "f":
+        odd += [np.full_like(array, value) for value in (np.nan, np.inf, 1e30)]
+    weight.CopyFrom(numpy_helper.from_array(odd[int(rng.integers(len(odd)))], weight.name))
+
+
+def _change_node(nodes: Any, rng: np.random.Generator) -> None:
+    place = int(rng.integers(len(nodes)))
+    node, other = nodes[place], nodes[int(rng.integers(len(nodes)))]
+    match int(rng.integers(4)):
+        case 0:
+            node.op_type = other.op_type
+        case 1 if node.input and other.output:
+            node.input[0] = other.output[0]
+        case 2 if node.attribute:
+            node.attribute[0].i = int(rng.choice([-1, 0, 2, 7, 2**40]))
+        case _:
+            del nodes[place]
 
 
 def mutate_recipe(rng: np.random.Generator) -> bytes:

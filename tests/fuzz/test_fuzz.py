@@ -7,17 +7,27 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("pydantic") is None, reason="recipes need the extra train")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="every case is a forked process")
-@pytest.mark.skipif(importlib.util.find_spec("pydantic") is None, reason="recipes need the extra train")
+def run(module: str, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python code that has imported a module of this folder, in a process of its own."""
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1"}
+    program = f"from fuzz import {module}\nif __name__ == '__main__':\n    {code}"
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+
 def test_sixty_broken_files_make_no_traceback_crash_flood_or_leftover(tmp_path: Path) -> None:
     """The same sixty every time; `make fuzz` goes on from other seeds for as long as one likes."""
-    code = (
-        "import sys; from fuzz import run; state = run.fuzz(0, 30.0, cases=60); "
-        "print(state); sys.exit(bool(state.faults) or state.done != 60)"
-    )
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert child.returncode == 0, child.stdout + child.stderr
+    child = run("run", "state = run.fuzz(0, 30.0, cases=60); print(state)", tmp_path)
+    assert "done=60, kinds={'sound': 55, 'checkpoint': 2, 'recipe': 2, 'onnx': 1}" in child.stdout, child.stderr
+    assert "faults=[]" in child.stdout, child.stdout
+    assert not list(tmp_path.glob("fuzz-*"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="every run of the program is a forked process")
+def test_signals_at_twelve_moments_lose_nothing(tmp_path: Path) -> None:
+    """`make kill` does it two hundred times."""
+    child = run("kill", "counts = kill.kill(12, 0); print(counts.moments.total(), counts.faults)", tmp_path)
+    assert child.stdout == "12 []\n", child.stdout + child.stderr

@@ -1,11 +1,14 @@
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from graphs import STEP, WINDOW, halving
+from graphs import STEP, WINDOW, content, halving, integers, onnx, value
 from hamiltone.errors import InputError
 from hamiltone.runtime.description import from_json
 from hamiltone.runtime.onnx_graph import OnnxGraph
@@ -76,6 +79,10 @@ BAD = {
     "other JSON": (halving(metadata="[1]"), "description is damaged"),
     "lacks a field": (halving(metadata=without("hop")), "description is damaged"),
     "another format": (halving(metadata=WINDOW.to_json().replace('"format": 1', '"format": 2')), "format is not 1"),
+    "deep JSON": (halving(metadata="[" * 200_000), "description is damaged"),
+    "a huge rate": (halving(metadata=replace(WINDOW, sample_rate=10**9).to_json()), "description is damaged"),
+    "a hop of one": (halving(metadata=replace(WINDOW, hop=1).to_json()), "a hop of 1/16 to 1/2"),
+    "true as hop": (halving(metadata=replace(WINDOW, hop=True).to_json()), "description is damaged"),
     "another kind": (halving(metadata=replace(WINDOW, kind="other").to_json()), "description is damaged"),
     "other bins": (halving(bins=65), r"should take spectrum \(1, T, 33, 2\), but has spectrum \(1, T, 65, 2\)"),
     "no states": (halving(WINDOW, metadata=STEP.to_json()), "should take spectrum .* level"),
@@ -98,3 +105,26 @@ def test_a_bad_file_is_one_clear_line(content: bytes, message: str, tmp_path: Pa
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no file .*absent\.onnx"):
         OnnxGraph(tmp_path / "absent.onnx")
+
+
+def test_a_graph_that_fails_when_it_runs_is_one_clear_line() -> None:
+    shape = [1, "T", 33, 2]
+    nodes = [
+        onnx.helper.make_node("Reshape", ["spectrum", "seven"], ["rows"]),
+        onnx.helper.make_node("Reshape", ["rows", "shape"], ["gain"]),
+    ]
+    constants = [integers("seven", -1, 7), integers("shape", 1, -1, 33, 2)]
+    graph = OnnxGraph(content(nodes, [value("spectrum", shape)], [value("gain", shape)], constants, WINDOW.to_json()))
+    with pytest.raises(InputError, match="the graph is damaged: it cannot be run") as error:
+        graph.gain(spectrum(3))
+    assert "\n" not in str(error.value)
+
+
+def test_onnxruntime_leaves_no_trace_of_its_own(tmp_path: Path) -> None:
+    """By default it keeps an identifier of the device in the home folder, for its reports."""
+    (tmp_path / "half.onnx").write_bytes(halving())
+    code = "from hamiltone.runtime.onnx_graph import OnnxGraph; OnnxGraph('half.onnx')"
+    places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME"), str(tmp_path))
+    environment = {name: text for name, text in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"} | places
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["half.onnx"]

@@ -12,7 +12,7 @@ from hamiltone.evaluation import ModelName, Report, compare, evaluate
 from hamiltone.export.write import Exported, check_target, find_checkpoint, make_graph
 from hamiltone.metrics import Difference, check_metrics
 from hamiltone.runtime.description import KEY, Description
-from hamiltone.runtime.onnx_graph import OnnxGraph
+from hamiltone.runtime.onnx_graph import OnnxGraph, import_onnxruntime
 
 METRICS = ("pesq", "stoi", "sisdr")
 PRODUCTS = ("MatMul", "Gemm")
@@ -70,6 +70,8 @@ def export_int8(
 def quantised(content: bytes, description: Description) -> bytes:
     """The graph in int8, with its description; loaded once, to see that it runs."""
     import onnx
+
+    import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic  # type: ignore[import-untyped]
 
     with tempfile.TemporaryDirectory(prefix="hamiltone-") as folder:

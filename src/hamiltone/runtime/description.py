@@ -68,11 +68,21 @@ def from_json(text: str) -> Description:
         known = {entry.name for entry in fields(Description)}
         states = tuple(State(**{**state, "shape": tuple(state["shape"])}) for state in content.pop("states"))
         description = Description(**{name: content[name] for name in known & content.keys()}, states=states)
-    except (json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:  # JSON may hold anything
         if isinstance(error, InputError):
             raise
         raise InputError(f"its description is damaged: {error}") from None
-    sizes = (description.sample_rate, description.n_fft, description.hop)
-    if description.kind not in KINDS or not all(isinstance(size, int) and size > 0 for size in sizes):
-        raise InputError(f"its description is damaged: kind {description.kind!r}, rate, n_fft and hop {sizes}")
+    _check(description)
     return description
+
+
+def _check(description: Description) -> None:
+    """Refuse what no export writes: sizes out of bounds, names and shapes of another type."""
+    rate, n_fft, hop = sizes = description.sample_rate, description.n_fft, description.hop
+    whole = all(type(size) is int for size in (*sizes, *(size for state in description.states for size in state.shape)))
+    if description.kind not in KINDS or not whole or not 1000 <= rate <= 192_000 or not 16 <= n_fft <= 16_384:
+        raise InputError(f"its description is damaged: kind {description.kind!r}, rate, n_fft and hop {sizes}")
+    if n_fft % 2 or not n_fft <= 16 * hop <= 8 * n_fft:
+        raise InputError(f"expected an even n_fft and a hop of 1/16 to 1/2 of it, got {n_fft} and {hop}")
+    if not all(isinstance(name, str) for state in description.states for name in (state.name, state.next)):
+        raise InputError("its description is damaged: a state without a name")

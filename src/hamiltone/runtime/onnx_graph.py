@@ -1,5 +1,6 @@
 """Exported graphs in onnxruntime: spectra in, gains out."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ class OnnxGraph:
 
     def __init__(self, source: str | Path | bytes, *, threads: int | None = None) -> None:
         name = "the graph" if isinstance(source, bytes) else str(source)
-        self._session = _open(source, name, threads)
+        self._name, self._session = name, _open(source, name, threads)
         metadata = self._session.get_modelmeta().custom_metadata_map
         if KEY not in metadata:
             raise InputError(f"{name} is an ONNX file, but none that hamiltone export wrote: it has no {KEY!r} entry")
@@ -81,16 +82,33 @@ class OnnxGraph:
         pairs = np.ascontiguousarray(spectrum, np.complex64).view(np.float32).reshape(*spectrum.shape, 2)
         names = [state.name for state in self.description.states]
         feed = {SPECTRUM: pairs, **dict(zip(names, states, strict=True))}
-        gain, *after = self._session.run([GAIN, *(state.next for state in self.description.states)], feed)
+        try:
+            gain, *after = self._session.run([GAIN, *(state.next for state in self.description.states)], feed)
+        except Exception as error:  # onnxruntime's own have no base in common
+            raise InputError(f"{self._name} is damaged: it cannot be run: {_first_line(error)}") from None
+        if gain.shape != pairs.shape:
+            raise InputError(f"{self._name} is damaged: it gives {gain.shape} for {pairs.shape}")
         return np.ascontiguousarray(gain).view(np.complex64)[..., 0], tuple(after)
 
 
-def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
-    """An ``onnxruntime.InferenceSession``; onnxruntime has no types."""
+def import_onnxruntime() -> Any:
+    """The module onnxruntime; unless it is told beforehand, it reports to its makers and leaves an identifier."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError:
         raise InputError("running an ONNX file needs onnxruntime: pip install onnxruntime") from None
+    return onnxruntime
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else repr(error)
+
+
+def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
+    """An ``onnxruntime.InferenceSession``; onnxruntime has no types."""
+    onnxruntime = import_onnxruntime()
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"there is no file {name}")
     options = onnxruntime.SessionOptions()
@@ -100,8 +118,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own have no base in common
-        reason = str(error).strip().splitlines()
-        raise InputError(f"{name} is not an ONNX file, or damaged: {reason[0] if reason else error!r}") from None
+        raise InputError(f"{name} is not an ONNX file, or damaged: {_first_line(error)}") from None
 
 
 def _check_shapes(session: Any, description: Description) -> None:
