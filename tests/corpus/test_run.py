@@ -92,7 +92,7 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
     errors = clips.rows(tmp_path / "out" / "errors.jsonl")
     for row, words in zip(
         errors,
-        ["No such file", "not a readable", "no line of JSON", "has come before", "is empty", "shorter"],
+        ["No such file", "not a readable", "not a line of JSON", "occurs earlier", "is empty", "shorter"],
         strict=True,
     ):
         assert words in str(row["error"]) and "\n" not in str(row["error"])
@@ -163,7 +163,7 @@ def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, who
         ({"format": "wav"}, "belongs to another run, with format"),
         ({"source": "elsewhere"}, "belongs to another run, with input"),
         ({"output": "source"}, "is the input"),
-        ({"output": "full"}, "no run of hamiltone corpus"),
+        ({"output": "full"}, "not a run of hamiltone corpus"),
     ],
 )
 def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change, words):
@@ -223,7 +223,7 @@ def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp
 
     summary = run_corpus(job, engine)
     assert (summary.enhanced, summary.errors) == (2, 1)
-    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+    assert "added during the run" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
     summary = run_corpus(job)
     assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
 

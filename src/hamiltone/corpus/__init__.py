@@ -1,15 +1,15 @@
 """Whole corpora: a folder, a manifest or tar shards in, enhanced clips and a manifest out, on Ray or in a plain loop.
 
-The walk of a corpus, file by file:
+How a corpus is processed, file by file:
 
-- `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or what is wrong with it;
+- `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or its fault;
 - `stage` is `EnhanceStage`, which enhances a clip, or a batch of them inside ``ray.data.Dataset.map_batches``;
-- `noise` measures what was taken out, and rates with DNSMOS, in constant memory;
-- `ledger` is the list of clips that are done: a run that was killed goes on from there;
+- `noise` measures the removed noise, and rates with DNSMOS, in constant memory;
+- `ledger` is the list of finished clips, from which a killed run resumes;
 - `output` is the folder of a run, and writes its manifests in the order of the input;
 - `keep` reads expressions such as ``dnsmos_ovrl > 2.8``;
 - `run` puts these together around an engine: `cluster` is Ray Data, `run.in_process` a plain loop;
-- `cuts` does it for lhotse's cuts.
+- `cuts` enhances lhotse's cuts.
 """
 
 from hamiltone.corpus.cuts import enhance_cuts

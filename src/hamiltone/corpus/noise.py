@@ -1,14 +1,14 @@
-"""What was taken out of a recording, and how it sounds before and after: block by block, in constant memory."""
+"""The noise removed from a recording, and its rating before and after: block by block, in constant memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import soxr  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from hamiltone.audio.io import open_reader
+from hamiltone.audio.resampling import resample
 
 _BLOCK = 65_536
 _RATED_RATE = 16_000
@@ -19,20 +19,20 @@ _SILENCE = 1e-12
 
 @dataclass(frozen=True)
 class Noise:
-    """The level of what was taken out in dB of full scale, and that of the rest above it; None is none at all."""
+    """The level of the removed noise in dB of full scale, and of the rest above it; None if there is none."""
 
     noise_db: float | None
     snr_db: float | None
 
 
 def estimate_noise(source: Path, result: Path) -> Noise:
-    """Compare a recording with its enhanced version: their difference is the noise, as far as the model heard it."""
+    """Compare a recording with its enhanced version: their difference is the noise, as far as the model found it."""
     taken = kept = 0.0
     count = 0
     with open_reader(source) as before, open_reader(result) as after:
         while len(clean := after.read(_BLOCK)):
             noisy = before.read(len(clean))
-            clean = clean[: len(noisy)]  # of a damaged source, the result may hold more than this reader finds
+            clean = clean[: len(noisy)]  # the result of a damaged source may be longer than this reader gets
             taken += float(np.square(noisy - clean, dtype=np.float64).sum())
             kept += float(np.square(clean, dtype=np.float64).sum())
             count += noisy.size
@@ -47,7 +47,7 @@ def _decibels(ratio: float) -> float:
 
 
 def rate_speech(path: Path) -> dict[str, float | None]:
-    """DNSMOS of the mean of the channels at 16 kHz; of more than a minute, the mean over its minutes by their length.
+    """DNSMOS of the mean of the channels at 16 kHz; if longer than a minute, the mean over minutes, weighted by length.
 
     Silence has no rating: None.
     """
@@ -71,6 +71,6 @@ def _minutes(path: Path) -> Iterator[NDArray[np.float32]]:
         rate = reader.info.sample_rate
         while len(block := reader.read(_RATED_SECONDS * rate)):
             mono = block.mean(axis=1, dtype=np.float32)
-            piece = mono if rate == _RATED_RATE else soxr.resample(mono, rate, _RATED_RATE)
+            piece = resample(mono, rate, _RATED_RATE)
             if len(piece):
                 yield piece

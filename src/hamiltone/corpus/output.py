@@ -1,4 +1,4 @@
-"""The folder of a run: enhanced audio, manifests in the order of the input, and what a later start goes on from.
+"""The folder of a run: enhanced audio, manifests in the order of the input, and the state to resume from.
 
 ```text
 OUTPUT/
@@ -38,12 +38,14 @@ class RunFolder:
         self.ledger, self._settings = self._state / "done.jsonl", self._state / "run.json"
 
     def claim(self, settings: dict[str, Any]) -> None:
-        """Make the folder, or find that it is of this very run; an `InputError` tells what differs."""
+        """Make the folder, or check that it belongs to this run; an `InputError` says what differs."""
         try:
             found = self._settings.read_text("utf-8") if self._settings.exists() else None
             if found is None:
                 if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-                    raise InputError(f"{self.path}: is there and no run of hamiltone corpus; choose an empty folder")
+                    raise InputError(
+                        f"{self.path}: exists and is not a run of hamiltone corpus; choose an empty folder"
+                    )
                 self._state.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be used: {error.strerror}") from error
@@ -83,7 +85,7 @@ class RunFolder:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that adds a row to a file that is there whole or not at all, even after a loss of power."""
+    """Yield a function that adds a row to a file that appears whole or not at all, even after a power failure."""
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as file:

@@ -33,7 +33,7 @@ _COPIED = 1 << 20
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a clip; after an `error` there is no file.
+    """The outcome of a clip; after an `error` there is no file.
 
     `enhanced_filepath` is relative to the output folder; `bytes` is its size. The ratings are None unless asked for.
     """
@@ -61,15 +61,15 @@ class Result:
 class EnhanceStage:
     """Enhances clips into ``audio/`` of an output folder; the model is loaded once, with the stage.
 
-    A clip that cannot be enhanced has the reason in its `Result`; nothing is raised. A file is in its place only when
-    it is whole and synced. Its name follows from the id alone, and its content from clip, model and settings, so that
-    a clip may be done twice, even at the same time, without harm. A recording of any length takes the same memory.
+    A clip that cannot be enhanced has the reason in its `Result`; nothing is raised. A file appears only when it is
+    complete and synced. Its name depends on the id alone, and its content on clip, model and settings, so a clip may be
+    done twice, even at the same time, without harm. Memory does not depend on the length of a recording.
 
     Args:
-        output: The folder; every host must see it under the same name.
+        output: The folder; every host must see it under the same path.
         model: A bundled model, a checkpoint or an exported ``.onnx``; None is the bundled one.
         strength: How much of the result to take, from 0 to 1.
-        format: ``flac`` or ``wav``; rate and channels are kept, and so are the bits of a sample.
+        format: ``flac`` or ``wav``; sample rate, channels and bit depth are kept.
         score: Rate each clip with DNSMOS, before and after.
         threads: CPU threads of this process; results are the same only for the same number.
 
@@ -95,7 +95,7 @@ class EnhanceStage:
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
 
     def target(self, clip: Clip) -> str:
-        """Where a clip goes, below the output folder: at most 256 folders, names that every file system takes."""
+        """Where a clip goes, below the output folder: at most 256 folders, names that every file system accepts."""
         digest = hashlib.sha256(clip.id.encode(errors="surrogateescape")).hexdigest()
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", clip.name)[:60]
         return f"{AUDIO}/{digest[:2]}/{name}-{digest[:16]}.{self.format}"
@@ -107,7 +107,7 @@ class EnhanceStage:
             found = self._enhance(clip)
         except InputError as error:
             found = {"error": str(error)}
-        except Exception as error:  # one clip must not end the others
+        except Exception as error:  # one bad clip must not stop the others
             found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
         return Result(clip.id, **found, elapsed=round(time.perf_counter() - started, 3), worker=self._worker)
 
@@ -141,8 +141,8 @@ class EnhanceStage:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder, and its own, last over a loss of power."""
-    if sys.platform == "win32":  # no handle of a folder can be had there
+    """Sync the names in a folder, and its own, to disk."""
+    if sys.platform == "win32":  # a folder cannot be opened there
         return
     for path in (folder, folder.parent):
         handle = os.open(path, os.O_RDONLY)
@@ -153,7 +153,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def batch_clips(batch: dict[str, Any]) -> list[Clip]:
-    """The clips of a batch; columns that are missing, NaN, negative or "" have their defaults."""
+    """The clips of a batch; columns that are missing, and values that are NaN, negative or "", get their defaults."""
     paths = batch["audio_filepath"]
 
     def column(name: str) -> list[Any]:
@@ -207,14 +207,14 @@ def column_results(batch: dict[str, Any]) -> list[Result]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of numpy's as Python's, NaN as None."""
+    """A numpy value as a Python value, NaN as None."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @contextmanager
 def _as_file(clip: Clip) -> Iterator[Path]:
-    """The clip as a file of its own: the one that is there, or a copy of the part that it is."""
+    """The clip as a separate file: the original, or a copy of its part."""
     if clip.byte_count is None and clip.offset is None:
         yield Path(clip.path)
         return
