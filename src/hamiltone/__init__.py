@@ -1,12 +1,12 @@
 """Quaternion self-attention with shared scores: a library of quaternion layers, and a speech enhancer built on it.
 
-`enhance`, `Stream` and the commands `enhance` and `live` run the bundled models in onnxruntime; all else needs PyTorch,
-the extra ``hamiltone[torch]``.
+`enhance`, `Stream` and the commands `enhance` and `live` run the bundled models in onnxruntime; everything else needs
+PyTorch, which comes with the extra ``hamiltone[torch]``.
 
 The tour:
 
-- `hamiltone.enhance(waveform, sample_rate)` takes the noise out of speech; `hamiltone enhance` does so for files.
-- `hamiltone.Stream(sample_rate)` does so for live sound, chunk by chunk; `hamiltone live` for calls and pipes.
+- `hamiltone.enhance(waveform, sample_rate)` removes noise from speech; `hamiltone enhance` does it for files.
+- `hamiltone.Stream(sample_rate)` does it for live sound, chunk by chunk; `hamiltone live` for calls and pipes.
 - `hamiltone.nn` has the layers, with the components on an axis of their own: sequences are ``(B, N, 4, C)``, maps
   ``(B, 4, C, T, F)``. `SharedScoreAttention` is the paper's attention (Eq. 9-13), its scores are `nn/scores.py`;
   `HamiltonAttention` is its rival, `QAttention` takes any score rule, and `fold` turns any module into plain real
@@ -14,19 +14,20 @@ The tour:
 
 The rooms, from the bottom up; a room imports only from rooms above it in this list (CONTRIBUTING.md has the exact map):
 
-- `errors`, `torch_extra`, `markdown`, `allocator`, `leftovers`, `atomic`: what the user can fix, PyTorch or how to
-  install it, tables, memory that is kept, what a killed run left, and files that appear whole or not at all.
+- `errors`, `torch_extra`, `markdown`, `allocator`, `leftovers`, `atomic`: errors the user can fix, the check that
+  PyTorch is installed, Markdown tables, a malloc setting, clean-up after killed runs, and atomic writes.
 - `algebra`: quaternion algebra on tensors (Eq. 1-7, 28).
 - `nn`: layers, score rules, blocks, `fold`.
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
 - `weights`: the bundled models; `models`: the networks of speech, images and text, presets, checkpoints.
-- `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
+- `losses`, `metrics`, `data`: training objectives (Eq. 70-72), measures of quality, training data.
 - `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
   and format through a model.
 - `page`: the page that cleans speech in the browser, and its server; built from web/.
 - `corpus`: whole corpora on Ray Data or in a plain loop, with exact resumption.
 - `training`: a recipe in, a run folder out.
-- `evaluation`, `export`, `analysis`, `benchmark`: how good, as ONNX files, why, and how fast.
+- `evaluation`: scores against clean references; `export`: models as ONNX files; `analysis`: what attention does;
+  `benchmark`: time and memory on this machine.
 - `paper`: the paper's tables and figures, its numbers beside ours.
 - `cli`: the command line, one file per command.
 """
@@ -58,7 +59,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, and with it torch, onnxruntime or the audio libraries, only then."""
+    """Import a public name, and with it torch, onnxruntime or the audio libraries, on first use."""
     if name in ("algebra", "nn"):
         return import_module(f"hamiltone.{name}")
     if name in __all__:

@@ -6,7 +6,7 @@ from types import FrameType
 
 
 def main() -> None:
-    """Run the command line; a signal that asks to stop ends it quietly, and what it had begun is cleared away."""
+    """Run the command line; a signal to stop ends it quietly, and unfinished files are removed."""
     for number in _signals():
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _leave)
@@ -20,7 +20,7 @@ def _signals() -> list[signal.Signals]:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """Unwind the program once; only a second Ctrl-C ends it without clearing up."""
+    """Unwind the program on the first signal; a second Ctrl-C ends it without cleaning up."""
     for other in _signals():
         signal.signal(other, signal.SIG_DFL if other == signal.SIGINT else signal.SIG_IGN)
     sys.exit(128 + number)

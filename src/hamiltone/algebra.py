@@ -11,7 +11,7 @@ from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 import torch
 from torch import Tensor
 
-# Eq. 28, the one place where the signs of the Hamilton product stand: component a of x ⊗ w is
+# Eq. 28, the only place with the signs of the Hamilton product: component a of x ⊗ w is
 # Σ_b SIGN[a][b] · w[a ^ b] · x[b], because the units multiply by XOR of their indices up to a sign.
 SIGN = (
     (+1, -1, -1, -1),

@@ -1,11 +1,11 @@
-"""What the C library does with memory that was freed."""
+"""How the C library treats freed memory."""
 
 import ctypes
 import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _NEVER = 2**31 - 1
-_LARGEST = 32 * 2**20  # what older versions take for the second
+_LARGEST = 32 * 2**20  # the highest mmap threshold that older versions accept
 
 
 def keep_freed_memory() -> None:

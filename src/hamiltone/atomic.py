@@ -14,10 +14,10 @@ from hamiltone.leftovers import create, sweep
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new, empty file beside `path`, for the block to write.
+    """Yield a new, empty file beside `path` for the block to write.
 
     At the end of the block it is synced to the disk and takes the place of `path`; if the block fails, it is removed.
-    If the process is killed, it is removed by the next one that writes to `path`.
+    If the process is killed, the next one that writes to `path` removes it.
     """
     sweep(path.parent, f".{glob.escape(path.name)}.*.part")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -46,7 +46,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file; failing to is an `InputError`."""
+    """Write a file atomically; failure raises an `InputError`."""
     try:
         with replacing(path) as temporary:
             temporary.write_bytes(content)
@@ -55,5 +55,5 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in UTF-8; failing to is an `InputError`."""
+    """Write a UTF-8 text file atomically; failure raises an `InputError`."""
     write_bytes(path, text.encode())

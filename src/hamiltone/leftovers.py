@@ -1,4 +1,4 @@
-"""Temporary files that a killed process leaves behind: each is locked while its process lives, so the next can tell."""
+"""Temporary files left by killed processes: each is locked while its process lives, so a later one can recognise it."""
 
 import shutil
 import sys
@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import BinaryIO
 
-if sys.platform != "win32":  # there, no locks and so no sweeping
+if sys.platform != "win32":  # no locks there, so no sweeping either
     import fcntl
 
 _LOCK = "lock"
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a file, which must not be there, unbuffered; `sweep` keeps it until it is closed."""
+    """Create a new unbuffered file; `sweep` leaves it alone until it is closed."""
     while True:
         file = path.open("xb", buffering=0)
         if sys.platform == "win32":

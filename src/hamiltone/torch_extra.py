@@ -1,4 +1,4 @@
-"""PyTorch is an extra. What needs it imports this module first: where it is missing, one line says how to get it."""
+"""PyTorch is an extra. Modules that need it import this one first: if it is missing, one line says how to get it."""
 
 from hamiltone.errors import InputError
 

@@ -457,7 +457,7 @@ def test_progress_is_shown_on_a_terminal_only(run: Run, monkeypatch: pytest.Monk
 
 def test_help_says_what_it_is_for(run: Run) -> None:
     text = " ".join(run("--help").stdout.decode().split())
-    assert "For live sound there is hamiltone live." in text
+    assert "For live sound use hamiltone live." in text
     assert text.count("Example: hamiltone enhance") == 3
     assert 'pip install "hamiltone[media]"' in text
     assert "<bool>" not in text

@@ -46,11 +46,14 @@ def test_what_is_exported_enhances_as_the_checkpoint_does() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["mine.safetensors", "--int8"], "--int8 needs pairs to judge what it costs: give --noisy and --clean folders"),
-        (["mine.safetensors", "--noisy", "."], "--noisy and --clean judge --int8; leave them out, or give it"),
-        (["mine.safetensors", "-o", "absent/x.onnx"], "there is no folder absent"),
+        (
+            ["mine.safetensors", "--int8"],
+            "--int8 needs pairs to measure what it costs: give --noisy and --clean folders",
+        ),
+        (["mine.safetensors", "--noisy", "."], "--noisy and --clean are for --int8; leave them out, or add it"),
+        (["mine.safetensors", "-o", "absent/x.onnx"], "absent: no such folder"),
         (["mine.safetensors", "-o", "."], ". is a folder; give a file"),
-        (["mine.safetensors", "-o", "mine.safetensors"], "is there already; to replace it, give --overwrite"),
+        (["mine.safetensors", "-o", "mine.safetensors"], "exists already; to replace it, give --overwrite"),
         (["absent"], "there is no model 'absent': give a file or one of"),
     ],
 )

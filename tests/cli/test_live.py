@@ -58,7 +58,7 @@ def test_a_pipe_gives_what_the_stream_gives_without_its_latency(model, encoding,
     alone = np.concatenate([stream.process(samples.T), stream.flush()], 1)[:, stream.latency :].T
     np.testing.assert_allclose(result, alone, atol=1 if kind == "<i2" else 1e-6)
     note, _, report = done.stderr.decode().partition("\n")
-    assert note == "hamiltone: the input ended within a sample; 1 bytes were left out"
+    assert note == "hamiltone: the input ended within a sample; 1 bytes were dropped"
     report = json.loads(report)
     assert report["latency_ms"] == pytest.approx(1000 * stream.latency / 48_000, abs=0.01)
     assert report["frames"] > 10 and 0 < report["frame_ms"]["p50"] <= report["frame_ms"]["max"]

@@ -72,7 +72,7 @@ def _inside(folder, monkeypatch):
 
 
 def test_the_checkpoint_names_the_rule_and_loading_it_imports_nothing(folder):
-    with pytest.raises(InputError, match=f"say hamiltone --rule {RULE} ..., or call hamiltone.nn.register_rule"):
+    with pytest.raises(InputError, match=f"use hamiltone --rule {RULE} ..., or call hamiltone.nn.register_rule"):
         load_checkpoint(folder / "run/best.safetensors")
     command = [sys.executable, "-m", "hamiltone", "analyse", "agreement", "--model", "run/best.safetensors"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -83,7 +83,7 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
     errors = clips.rows(tmp_path / "out" / "errors.jsonl")
     for row, words in zip(
         errors,
-        ["No such file", "not a readable", "no line of JSON", "has come before", "is empty", "shorter"],
+        ["No such file", "not a readable", "not a line of JSON", "occurs earlier", "is empty", "shorter"],
         strict=True,
     ):
         assert words in str(row["error"]) and "\n" not in str(row["error"])
@@ -144,7 +144,7 @@ def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, who
         ({"format": "wav"}, "belongs to another run, with format"),
         ({"source": "elsewhere"}, "belongs to another run, with input"),
         ({"output": "source"}, "is the input"),
-        ({"output": "full"}, "no run of hamiltone corpus"),
+        ({"output": "full"}, "not a run of hamiltone corpus"),
     ],
 )
 def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change, words):

@@ -71,12 +71,12 @@ def spoil_by_emptying(root: Path) -> str:
 def spoil_by_cutting(root: Path) -> str:
     path = root / NOISY / "p226_004.wav"
     path.write_bytes(path.read_bytes()[:1000])
-    return f"{NOISY}/p226_004.wav: is cut short; its header promises 1.00 s"
+    return f"{NOISY}/p226_004.wav: is truncated; its header says 1.00 s"
 
 
 def spoil_by_doubling(root: Path) -> str:
     write(root / CLEAN / "p226_000.wav")
-    return f"{CLEAN}/p226_000.wav: is there twice, also as p226_000.flac"
+    return f"{CLEAN}/p226_000.wav: exists twice, also as p226_000.flac"
 
 
 SPOILS = [

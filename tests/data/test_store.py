@@ -110,7 +110,7 @@ def test_all_files_that_cannot_be_decoded_are_named_in_one_line_and_nothing_is_k
 ) -> None:
     files[0].write_bytes(b"no audio")
     files[2].write_bytes(files[2].read_bytes()[:1000])
-    with pytest.raises(InputError, match=r"^2 faults in 3 files: .*a\.wav: is not a .*; .*c\.wav: is cut short .*$"):
+    with pytest.raises(InputError, match=r"^2 faults in 3 files: .*a\.wav: is not a .*; .*c\.wav: is truncated .*$"):
         open_store(files, cache)
     assert list(cache.iterdir()) == []
 

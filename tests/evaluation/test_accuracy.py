@@ -51,7 +51,7 @@ def test_seeds_are_summed_up_for_each_attention():
 def test_what_cannot_be_judged_is_refused_in_one_line(tmp_path):
     path, data = tmp_path / "a.safetensors", coloured_images(tmp_path / "images.npz")
     save_checkpoint(path, build(VISION), Header(VISION, classes=("cat", "dog", "eel")))
-    with pytest.raises(InputError, match="other classes or another size"):
+    with pytest.raises(InputError, match="other classes or another image size"):
         accuracy_of(path, data)
     with pytest.raises(InputError, match="a train and a test split, not 'dev'"):
         accuracy_of(path, data, "dev")

@@ -158,7 +158,7 @@ def test_other_sample_rates_are_resampled_and_a_line_says_so(folders):
     arguments = ("--unprocessed", "--metrics", "sisdr", "--out", str(folders / "x.json"))
     done = _evaluate(folders, *arguments, noisy="noisy48", clean="clean48")
     assert done.exit_code == 0
-    assert done.stderr == "hamiltone: 3 files of 48000 Hz were resampled to 16000 Hz to be judged\n"
+    assert done.stderr == "hamiltone: 3 files of 48000 Hz were resampled to 16000 Hz for scoring\n"
     for found, wanted in zip(read_report(folders / "x.json").files, _report(folders, Unprocessed()).files, strict=True):
         assert (found.resampled, wanted.resampled) == (48_000, None)
         assert found.seconds == wanted.seconds
@@ -183,7 +183,7 @@ def test_comparison_leaves_out_a_metric_without_scores(folders):
         (["--noisy", "{0}/noisy", "--metrics", "sisdr,dnsmos_sig"], "sisdr: needs --clean"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/nowhere"], "nowhere"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--metrics", "pesk"], "no metric called pesk"),
-        (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "exclude each other"),
+        (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "mutually exclusive"),
         (["--compare", "{0}/clean/a.wav", "{0}/b.json"], "not a report"),
     ],
 )

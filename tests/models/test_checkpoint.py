@@ -83,7 +83,7 @@ def test_weights_that_are_not_finite_or_of_another_type_are_refused(path, change
     ("change", "message"),
     [
         ({"format": 99}, "checkpoint format is 99, this version reads 1"),
-        ({"config": {"family": "compact", "colour": 3}}, "does not know: colour"),
+        ({"config": {"family": "compact", "colour": 3}}, "unknown settings: colour"),
         ({"config": {"family": "giant"}}, "family must be one of paper, compact, rows, vision, text, got 'giant'"),
         ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be one of shared, hamilton"),
         ({"config": {"family": "compact", "attention": "not_there:Rule"}}, "say hamiltone --rule not_there:Rule"),

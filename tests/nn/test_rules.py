@@ -88,6 +88,6 @@ def test_a_name_is_repeated_as_a_command_only_if_it_is_one():
 
 
 def test_a_name_alone_imports_nothing(module):
-    with pytest.raises(ValueError, match="no module is imported unasked"):
+    with pytest.raises(ValueError, match="only imported on request"):
         make_rule(f"{module}:Fine")
     assert module not in sys.modules

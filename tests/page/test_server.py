@@ -131,7 +131,7 @@ def test_the_page_can_be_written_to_a_folder_once(tmp_path):
     assert sum(path.stat().st_size for path in written) == size
     places = {path.relative_to(tmp_path / "public" / "clean").as_posix() for path in written}
     assert places == set(page_files()) >= {"index.html", "models/compact.onnx", "models/live.onnx"}
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         write_page(tmp_path / "public" / "clean")
 
 

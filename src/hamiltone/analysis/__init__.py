@@ -6,11 +6,11 @@
 - `similarity` compares outputs: of two models, and of both formulas on the same queries, keys and values.
 - `gradients` follows the loss back to the scores (Theorem C.3).
 - `settings` sweeps what the paper leaves open about its gradient norms.
-- `subspace` checks Theorem C.1, Corollary C.2 and Theorem C.3 in float64, `bilinear` whether trained layers fulfil
-  what they assume.
-- `movement` tells how far training has moved the weights of queries and keys.
+- `subspace` checks Theorem C.1, Corollary C.2 and Theorem C.3 in float64, `bilinear` whether trained layers meet their
+  assumption.
+- `movement` measures how far training has moved the weights of queries and keys.
 - `cost` counts multiplications, softmaxes, multiply-accumulates and parameters.
-- `statistics` has means and their intervals.
+- `statistics` computes means with confidence intervals.
 - `plots` and `diagrams` draw, with matplotlib.
 """
 

@@ -46,7 +46,7 @@ class TopAgreement:
 
     @property
     def ratio(self) -> float:
-        """How many times the chance level."""
+        """The agreement as a multiple of the chance level."""
         return self.overall.mean / self.chance
 
 
@@ -96,7 +96,7 @@ def agreement_of(utterances: Sequence[Rates], count: int = 1) -> TopAgreement:
     """Agreement over several utterances.
 
     A pair's deviation is over utterances, layers and heads; a head's over utterances and pairs; the overall one over
-    utterances, layers and heads of the mean of the six pairs. The paper does not say over what it took its own.
+    utterances, layers and heads of the mean of the six pairs. The paper does not say what its own is taken over.
     """
     every = np.stack([one.rates for one in utterances])  # (utterances, layers, heads, pairs)
     heads = [

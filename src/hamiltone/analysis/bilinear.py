@@ -1,4 +1,4 @@
-"""Is the score of a trained layer bilinear in its input, as Theorem C.1 assumes? Doubling the input tells."""
+"""Is the score of a trained layer bilinear in its input, as Theorem C.1 assumes? Doubling the input shows it."""
 
 from dataclasses import dataclass
 

@@ -46,7 +46,7 @@ class Recording:
         return rule.explicit(self.q, self.k, self.v, mask=self.mask, causal=self.causal)
 
     def parts(self, limit: int = 2**23) -> Iterator["Recording"]:
-        """The recording in runs of sequences whose maps together hold at most `limit` numbers, or of one each."""
+        """The recording in groups of sequences whose maps hold at most `limit` numbers together, at least one each."""
         one = self.rule.maps * self.q.shape[1] * self.q.shape[2] * self.k.shape[2]
         size = max(1, limit // one)
         for start in range(0, len(self.q), size):
@@ -77,7 +77,7 @@ def _joined(calls: list[Recording]) -> Recording:
 
 
 class _Listener(ScoreRule):
-    """Passes everything on to a rule and keeps a note of it."""
+    """Passes every call on to a rule and records it."""
 
     def __init__(self, rule: ScoreRule, layer: str, notes: Recordings) -> None:
         self.rule, self.layer, self.notes, self.maps = rule, layer, notes, rule.maps

@@ -15,7 +15,7 @@ from hamiltone.nn.rules import COMPARED
 
 @dataclass(frozen=True)
 class ScoreCost:
-    """Real multiplications for one pair of quaternions, softmaxes for one head (Table 1), and the scale if named."""
+    """Real multiplications for one pair of quaternions, softmaxes for one head (Table 1), and the scale if known."""
 
     attention: str
     multiplications: int
@@ -59,7 +59,7 @@ class Hyperparameters:
 
 
 def score_cost(name: str) -> ScoreCost:
-    """What a rule says of itself.
+    """The cost that a rule declares.
 
     >>> score_cost("shared")
     ScoreCost(attention='shared', multiplications=4, softmaxes=1, scale='1/√(4·d_h)')

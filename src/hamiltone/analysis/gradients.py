@@ -18,9 +18,9 @@ Loss = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Setting:
-    """Table 6, and what it leaves open: 64 reals are 16 quaternions as in the speech models, with their four heads.
+    """Table 6, with what it leaves open: 64 reals are 16 quaternions as in the speech models, with their four heads.
 
-    `rivals` are the rules with four maps that are set beside the shared score; their scale decides Table 7.
+    `rivals` are the rules with four maps that the shared score is compared with; their scale decides Table 7.
     """
 
     batch: int = 32
@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Of the input, ``(B, N, 4, C)``."""
+        """The shape of the input, ``(B, N, 4, C)``."""
         return self.batch, self.length, 4, self.dim
 
 
@@ -126,7 +126,7 @@ def study_norms(setting: Setting) -> NormStudy:
 def correlation_at_start(setting: Setting, *, same_weights: bool = False, rival: str = "hamilton") -> Correlation:
     """The four norms of a rival over random inputs, with new weights in each trial, or the same (Table 8a).
 
-    After training the weights are the same in each trial, so `same_weights` is the fair thing to compare with.
+    After training the weights are the same in each trial, so `same_weights` is the fair comparison.
     """
     generators, attention = _trials(setting), None
     rows = []

@@ -1,4 +1,4 @@
-"""What agreement of argmax positions leaves out: how flat maps are, how far apart, and what chance really gives."""
+"""What agreement of argmax positions does not show: how flat maps are, how far apart, and the true chance level."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ class ShuffledAgreement:
     """Agreement of the `count` largest weights between components of different utterances: the chance level of maps
     that share habits of their layer, such as looking at the loudest frames, but not an input.
 
-    `excess` is the agreement within an utterance less that, utterance by utterance.
+    `excess` is the agreement within an utterance minus that, utterance by utterance.
     """
 
     count: int
@@ -71,9 +71,9 @@ def map_distances(maps: Tensor) -> Tensor:
 
 
 def study_maps(model: nn.Module, inputs: Iterable[Tensor], counts: Sequence[int] = (1, 5)) -> MapStudy:
-    """Run a model with component-wise maps on at least two inputs of one shape and look at its maps.
+    """Run a model with component-wise maps on at least two inputs of one shape and measure its maps.
 
-    Every utterance is set against the next one, and the last against the first.
+    Every utterance is compared with the next one, and the last with the first.
 
     Shape:
         inputs: whatever the model takes; waveforms ``(1, L)`` for an enhancer

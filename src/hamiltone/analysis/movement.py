@@ -12,7 +12,7 @@ from hamiltone.nn import QAttention
 
 @dataclass(frozen=True)
 class Movement:
-    """W_Q and W_K of one layer: their correlation with their start, and the way they went over their first length."""
+    """How W_Q and W_K of one layer moved: correlation with their initial values, and distance over initial norm."""
 
     layer: str
     query_correlation: float
@@ -22,10 +22,10 @@ class Movement:
 
 
 def start_of(header: Header) -> nn.Module:
-    """The model that a checkpoint began as: training seeds torch's generator with the recipe's seed and builds it.
+    """The untrained model of a checkpoint: training seeds torch's generator with the recipe's seed and builds it.
 
-    Only of a checkpoint that was trained from random weights; a later version of hamiltone that draws its weights in
-    another order would give another model.
+    Works only for a checkpoint that was trained from random weights, and as long as hamiltone draws weights in the
+    same order as the version that trained it.
     """
     recipe = header.training.get("recipe", {})
     if "seed" not in recipe or recipe.get("init"):
@@ -36,7 +36,7 @@ def start_of(header: Header) -> nn.Module:
 
 
 def study_movement(start: nn.Module, end: nn.Module) -> tuple[Movement, ...]:
-    """Every quaternion attention of two models of one architecture."""
+    """Compare every quaternion attention of two models of one architecture."""
     before = {name: module for name, module in start.named_modules() if isinstance(module, QAttention)}
     after = {name: module for name, module in end.named_modules() if isinstance(module, QAttention)}
     return tuple(_movement(name, module, after[name]) for name, module in before.items())

@@ -24,7 +24,7 @@ _POINTS = 4000  # in a scatter plot
 
 
 def require_matplotlib() -> None:
-    """Raise an `InputError` that says how to install it, where it is missing."""
+    """Raise an `InputError` with the install command if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
@@ -41,7 +41,7 @@ def attention_maps(shared: Tensor, hamilton: Tensor, path: Path) -> None:
     titles = ["shared: all components", *(f"Hamilton: {name}" for name in NAMES)]
     panels = zip(titles, (shared[0], *hamilton), strict=True)
     for axis, (title, weights) in zip(axes.flat, panels, strict=True):
-        # Each panel has its own scale, cut where a few sharp columns would hide the rest.
+        # Each panel has its own scale, capped so that a few sharp columns do not hide the rest.
         low, high = np.quantile(weights.numpy(), (0.01, 0.99))
         axis.imshow(weights.numpy(), cmap="gray_r", vmin=low, vmax=high, aspect="auto", origin="lower")
         axis.set_title(title, fontsize=10)
@@ -117,7 +117,7 @@ def spectrograms(signals: Mapping[str, Tensor], path: Path, sample_rate: int = 1
 
 
 def make_figure(rows: int, columns: int, size: tuple[float, float]) -> "tuple[Figure, Any]":
-    """A figure with axes ``(rows, columns)``, apart from matplotlib's global state."""
+    """A figure with axes ``(rows, columns)``, outside matplotlib's global state."""
     require_matplotlib()
     from matplotlib.figure import Figure
 

@@ -85,7 +85,7 @@ def both_formulas(recording: Recording, rival: str = "hamilton") -> tuple[Tensor
 
 
 def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
-    """What all layers would give if every query attended to all keys alike, in one row."""
+    """The output of all layers if every query attended to all keys equally, in one row."""
     return _row(recording.v.mean(2, keepdim=True).expand_as(recording.q) for recording in layers.values())
 
 
@@ -110,9 +110,9 @@ def formula_outputs(
 def study_similarity(
     first: nn.Module, second: nn.Module, inputs: Iterable[Tensor], rivals: Sequence[str] = SCALES
 ) -> Similarity:
-    """Run two models of one architecture on inputs one by one and compare what their attentions give.
+    """Run two models of one architecture on inputs one by one and compare the outputs of their attentions.
 
-    `rivals` are the rules that are set beside the shared one on what was captured.
+    `rivals` are the rules that the shared one is compared with on what was captured.
 
     Shape:
         inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer

@@ -1,4 +1,4 @@
-"""Means with what is known of their uncertainty: over utterances or trials, over seeds, and over both."""
+"""Means with their uncertainty: over utterances or trials, over seeds, and over both."""
 
 import math
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from hamiltone.metrics import mean_interval
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean, the standard deviation of what it was taken over, and a 95 % interval of the mean over groups.
+    """A mean, the standard deviation of the values, and a 95 % interval of the mean over groups.
 
-    The groups are what is independent: utterances, trials, rounds or seeds; the values within one are not. The ends of
-    the interval are NaN where there is only one group.
+    Groups are the independent units (utterances, trials, rounds or seeds); values within a group are not independent.
+    With only one group the ends of the interval are NaN.
     """
 
     mean: float
@@ -72,7 +72,7 @@ def nested(scores: ArrayLike, *, resamples: int = 2000) -> Spread:
     """The mean over seeds and files, with an interval in which both vary.
 
     Seeds and files are drawn anew, both with replacement, and the standard error of the mean is that of the draws,
-    widened by √(S / (S - 1)) because S seeds know too little of their own deviation. The interval takes Student's
+    widened by √(S / (S - 1)) because S seeds underestimate their own deviation. The interval takes Student's
     quantile with S - 1 degrees of freedom, so that four seeds are not mistaken for many.
 
     Shape:

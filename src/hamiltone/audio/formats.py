@@ -11,7 +11,7 @@ Block = NDArray[Any]
 """Samples ``(L, C)``."""
 Dtype = Literal["float32", "float64", "int32"]
 
-# Suffixes that soundfile writes, each with its format and, where the format's default is not meant, its subtype.
+# Suffixes that soundfile writes, each with its format and, where it is not the format's default, its subtype.
 FORMATS: dict[str, tuple[str, str | None]] = {
     ".wav": ("WAV", None),
     ".flac": ("FLAC", None),
@@ -26,7 +26,7 @@ FORMATS: dict[str, tuple[str, str | None]] = {
     ".w64": ("W64", None),
     ".rf64": ("RF64", None),
 }
-# Suffixes that PyAV writes, each with FFmpeg's names of the format and of the codec where the source's does not fit.
+# Suffixes that PyAV writes, each with FFmpeg's names of the format and of the codec to use if the source's cannot be.
 MEDIA_FORMATS: dict[str, tuple[str, str]] = {
     ".3gp": ("3gp", "aac"),
     ".aac": ("adts", "aac"),
@@ -59,7 +59,7 @@ READ_SUFFIXES = frozenset(
     {".amr", ".ape", ".avr", ".dts", ".mpc", ".nist", ".ogv", ".sd2", ".snd", ".sph", ".svx", ".vob", ".voc", ".wve"}
 )
 WRITTEN_SUFFIXES = FORMATS.keys() | MEDIA_FORMATS.keys()
-# Codecs of FFmpeg that a format takes where it is not only its own, by the names of their encoders.
+# Formats that accept more than one codec, with the names of FFmpeg's encoders.
 _TAKEN = {
     "3gp": {"aac"},
     "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
@@ -91,10 +91,10 @@ class Encoding:
 
 @dataclass(frozen=True)
 class AudioInfo:
-    """What a file's header says; `frames` is its promise, which a truncated file does not keep (0: unknown).
+    """What a file's header says; a truncated file has fewer frames than `frames` (0: unknown).
 
-    `encoding` holds the names of FFmpeg in place of soundfile's where only PyAV reads the file, and `track` what is
-    known of its sound.
+    If only PyAV reads the file, `encoding` holds FFmpeg's names instead of soundfile's, and `track` describes its audio
+    stream.
     """
 
     path: Path
@@ -106,7 +106,7 @@ class AudioInfo:
 
     @property
     def seconds(self) -> float:
-        """The promised duration."""
+        """The duration according to the header."""
         return self.frames / self.sample_rate
 
 
@@ -125,12 +125,12 @@ class Track:
 
     @property
     def encoder(self) -> str:
-        """FFmpeg's name of what writes this codec."""
+        """FFmpeg's name for the encoder of this codec."""
         return _ENCODERS.get(self.codec, self.codec)
 
 
 def media_codec(track: Track | None, format: str, default: str) -> str:
-    """The encoder for a format of FFmpeg: that of the source's codec where the format takes it.
+    """The encoder for a format of FFmpeg: that of the source's codec if the format accepts it, else the default.
 
     >>> media_codec(Track(1, "ac3", "stereo", 192_000, 0.0), "matroska", default="aac")
     'ac3'
@@ -141,7 +141,7 @@ def media_codec(track: Track | None, format: str, default: str) -> str:
 
 
 def wav_or_rf64(encoding: Encoding, samples: int) -> str:
-    """The format for `samples` samples (over all channels): RF64 in place of a wav whose data would exceed 4 GB.
+    """The format for `samples` samples (over all channels): RF64 instead of a wav whose data would exceed 4 GB.
 
     >>> wav_or_rf64(Encoding("WAV", "PCM_16"), samples=2_000_000_000)
     'WAV'
@@ -164,7 +164,7 @@ def to_pcm(samples: NDArray[Any], bits: int) -> NDArray[np.int32]:
 
 
 def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
-    """Whether samples beyond full scale survive: in floating point; in lossy formats, as far as they came from one.
+    """Whether samples beyond full scale survive: in floating point, and from one lossy format to another.
 
     >>> holds_peaks(Encoding("FLAC", "PCM_24"), source=Encoding("WAV", "FLOAT"))
     False
@@ -175,7 +175,7 @@ def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
 
 
 def _is_exact(encoding: Encoding) -> bool:
-    """Whether samples come back as they were, in integers or in floating point."""
+    """Whether the encoding is lossless, in integers or in floating point."""
     exact = {"alac", "flac", "tta", "wavpack"} | PCM_BITS.keys() | FLOAT_SUBTYPES
     return encoding.subtype in exact or encoding.subtype.startswith("pcm_")
 

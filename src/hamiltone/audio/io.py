@@ -1,7 +1,7 @@
-"""Audio files in and out, block by block, by whichever library knows the format.
+"""Audio files in and out, block by block, by whichever library supports the format.
 
 Blocks are arrays ``(L, C)`` of L frames and C channels. Floating-point samples have full scale one; ``int32`` samples
-are PCM of any width, left-justified, and pass from file to file as they are. What soundfile cannot open (m4a, mp4,
+are PCM of any width, left-justified, and pass from file to file unchanged. What soundfile cannot open (m4a, mp4,
 webm ...) goes through PyAV, if it is installed.
 """
 
@@ -46,7 +46,7 @@ def open_reader(path: Path, dtype: Dtype = "float32") -> Reader:
     except (soundfile.SoundFileError, TypeError):  # TypeError: a suffix that stands for headerless data
         return _open_media(path, dtype)
     if reader.info.encoding.format == "MP3" and not says_length(path):
-        with suppress(InputError):  # libsndfile reads no further than it guesses
+        with suppress(InputError):  # libsndfile stops at the length that it guesses
             media = _open_media(path, dtype)
             reader.close()
             return media
@@ -60,14 +60,14 @@ def _open_media(path: Path, dtype: Dtype) -> MediaReader:
         if path.suffix.lower() in FORMATS:
             raise InputError(f"{path}: is not a readable audio file") from error
         raise InputError(f'{path}: this format needs PyAV: pip install "hamiltone[media]"') from error
-    except Exception as error:  # FFmpegError comes as any of them
+    except Exception as error:  # FFmpeg's errors derive from many built-in ones
         raise InputError(f"{path}: is not a readable audio file") from error
 
 
 def open_damaged(path: Path, dtype: Dtype = "float32") -> MediaReader:
-    """Open a file that `open_reader` reads only up to a damage: PyAV goes on behind it, and silence fills the gap.
+    """Open a damaged file that `open_reader` reads only in part: PyAV reads on past the damage, which becomes silence.
 
-    An `InputError` says that it cannot.
+    Raises an `InputError` if it cannot.
     """
     with open_reader(path) as reader:
         info = reader.info

@@ -11,7 +11,7 @@ import numpy as np
 from hamiltone.audio.formats import AudioInfo, Block, Dtype, Encoding, Track
 from hamiltone.errors import InputError
 
-_LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
+_LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame can be anything
 _LEAST_GAP = 0.05  # seconds: time stamps are rounded
 _TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
 # Formats without a header: their length is guessed from the bit rate.
@@ -20,9 +20,9 @@ _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
 class MediaReader:
-    """Decodes the first audio stream of whatever PyAV opens, packet by packet; broken packets are left out.
+    """Decodes the first audio stream of whatever PyAV opens, packet by packet; broken packets are skipped.
 
-    Where packets are missing by the time stamps of a video, silence keeps sound and picture together. The subtype is
+    Where the time stamps of a video show a gap, silence keeps sound and picture in sync. The subtype is
     soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of the codec.
     """
 
@@ -56,7 +56,7 @@ class MediaReader:
         self._frames_decoded = len(self._pending)
 
     def _promise(self, stream: Any, start: float) -> tuple[float, bool]:
-        """The length that the header promises in seconds, and whether that is a guess or the length of a picture."""
+        """The length in seconds by the header, and whether that is a guess or the length of the picture."""
         format = self._container.format.name
         if stream.duration:
             return float(stream.duration * stream.time_base), format in _LENGTH_GUESSED
@@ -96,7 +96,7 @@ class MediaReader:
         return block
 
     def _gap_before(self, frame: Any) -> int:
-        """How many frames are missing before this one by its time stamp, where gaps are to be filled."""
+        """How many frames are missing before this one by its time stamp, if gaps are to be filled."""
         rate, track = self.info.sample_rate, self.info.track
         if frame.pts is None:
             return 0
@@ -127,10 +127,10 @@ class MediaReader:
 
     @property
     def missing(self) -> float:
-        """Once all is read: the seconds that the header promises and the file does not hold, from half a second up.
+        """After the last read: how many seconds shorter the sound is than the header says, if more than half a second.
 
         Durations in these containers include the padding of the codec; that of a damaged file, which soundfile reads
-        too, is exact. A stream without a header promises nothing: its length is guessed.
+        too, is exact. The length of a stream without a header is a guess, so nothing counts as missing.
         """
         if self._guessed and not self.fills_gaps:
             return 0.0
@@ -139,7 +139,7 @@ class MediaReader:
 
     @property
     def damaged(self) -> bool:
-        """Once all is read: whether anything is missing or could not be decoded."""
+        """After the last read: whether anything is missing or could not be decoded."""
         return self._broken or self.missing > 0
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ _BITS_PER_SECOND = {
 }  # each channel
 _SAMPLE_TYPES = {"flt": (np.float32, 0), "dbl": (np.float64, 0), "s16": (np.int16, 16), "s32": (np.int32, 32)}
 _MOV_FORMATS = {"3gp", "mov", "mp4"}
-_BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # by which players tell sound from films
+_BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # players tell audio from video by these
 _BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
@@ -31,13 +31,13 @@ _LIMIT = 4.0  # in full scales, of lossy codecs
 
 
 class MediaWriter:
-    """Writes blocks to a file that takes the place of `target` when all is written, else leaves no trace.
+    """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
-    The sound is encoded and takes the place of that in `source`, at its time. All other streams of the source are
-    copied packet by packet, where the format of the target can hold them; tags and chapters come along.
+    The sound is encoded and replaces that of `source`, starting at the same time. All other streams of the source are
+    copied packet by packet if the target's format can hold them, with tags and chapters.
 
     Attributes:
-        clipped: How many samples were beyond full scale and are not any more.
+        clipped: How many samples exceeded full scale and were clipped.
     """
 
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
@@ -47,7 +47,7 @@ class MediaWriter:
         self._source, self._frames = source, 0
         self._skipped = self._delay = 0
         if encoding == Encoding("avi", "libmp3lame"):
-            self._delay = _MP3_DELAY  # AVI has no word for what the encoder puts first: it takes the place of our first
+            self._delay = _MP3_DELAY  # AVI cannot state the encoder's delay: drop as many samples of ours instead
         self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError))
         self._copy: _Copy | None = None
         try:
@@ -60,7 +60,7 @@ class MediaWriter:
             raise
 
     def _open(self, encoding: Encoding) -> None:
-        """Write the header; where the format refuses it, without streams of data."""
+        """Write the header; if the format refuses it, without data streams."""
         options = {}
         if encoding.format in _MOV_FORMATS:
             options["movie_timescale"] = str(self._source.sample_rate)
@@ -143,7 +143,7 @@ class MediaWriter:
         try:
             if failure is None:
                 with self._partial.errors_in_one_line():
-                    if self._stream.name.startswith("wma"):  # the encoder keeps its last frame to itself
+                    if self._stream.name.startswith("wma"):  # the encoder never emits its last frame
                         self.write(np.zeros((_WMA_FRAME, self._source.channels), np.float32))
                     self._container.mux(self._stream.encode(None))
                     if self._copy:
@@ -179,9 +179,9 @@ class _Copy:
         self._waiting: Any = None
 
     def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
-        """Make a stream in `target` for each of the source, in their order, with what is said about them.
+        """Make a stream in `target` for each stream of the source, in order, with its metadata.
 
-        Returns that of the sound, which `add_sound` makes.
+        Returns the stream of the sound, which `add_sound` makes.
         """
         self._target, self._targets, left_out = target, {}, []
         target.metadata.update(self._source.metadata)
@@ -207,7 +207,7 @@ class _Copy:
         return sound
 
     def leave_data(self) -> bool:
-        """Do without streams of data and attachments from now on; tell whether there were any."""
+        """Drop data streams and attachments from now on; return whether there were any."""
         left_out = [stream for stream in self._others if stream.type not in ("video", "audio", "subtitle")]
         self._others = [stream for stream in self._others if stream not in left_out]
         self._tell(left_out)
@@ -244,7 +244,7 @@ class _Copy:
 
 
 def _nearest(rate: int, rates: list[int] | None) -> int:
-    """The lowest rate of a codec that carries as much as this one, or its highest."""
+    """The lowest sample rate of a codec that is at least this one, or else its highest."""
     if not rates or rate in rates:
         return rate
     return min((other for other in rates if other > rate), default=max(rates))
@@ -261,7 +261,7 @@ def _sample_format(formats: list[str], subtype: str) -> str:
 
 
 def _bit_rate(codec: str, track: Track | None, channels: int) -> int:
-    """The source's, where the codec is the same; else a usual one, or 0 for the codec's own default."""
+    """The source's bit rate if the codec is the same; else a usual one, or 0 for the codec's own default."""
     if track and track.bit_rate and track.encoder == codec:
         return track.bit_rate
     return channels * _BITS_PER_SECOND.get(codec, 0)

@@ -13,7 +13,7 @@ _SEARCHED = 2**16  # bytes in which the first frame must begin
 
 
 class Quality(TypedDict):
-    """How soundfile is told the bit rate."""
+    """The options of soundfile that set the bit rate."""
 
     bitrate_mode: str
     compression_level: float
@@ -21,7 +21,7 @@ class Quality(TypedDict):
 
 @dataclass(frozen=True)
 class Mp3:
-    """Tags as they stand before (ID3v2) and behind (ID3v1) the sound, and the mean bit rate in kbit/s.
+    """The raw tags before (ID3v2) and after (ID3v1) the sound, and the mean bit rate in kbit/s.
 
     `constant` says whether every frame has that rate.
     """
@@ -39,7 +39,7 @@ class Mp3:
 
 
 def lame_scale(kbits: float) -> float:
-    """By what LAME multiplies all samples at a constant or mean bit rate, which a writer has to make up for."""
+    """The factor by which LAME scales all samples at a constant or mean bit rate; a writer has to undo it."""
     return next((scale for limit, scale in _SOFTER if kbits < limit), 1.0)
 
 
@@ -60,7 +60,7 @@ def read_mp3(path: Path, seconds: float) -> Mp3 | None:
 
 
 def says_length(path: Path) -> bool:
-    """Whether the first frame of an mp3 tells how many follow; otherwise its length is guessed from the bit rate."""
+    """Whether the first frame of an mp3 says how many follow; otherwise its length is guessed from the bit rate."""
     with path.open("rb") as file:
         frame = _first_frame(file, len(_id3v2(file)))
     return frame is not None and any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
@@ -89,7 +89,7 @@ def _id3v2(file: BinaryIO) -> bytes:
 
 
 def _bit_rate(header: bytes) -> int:
-    """The bit rate in the header of a frame in kbit/s; zero where it is no such header."""
+    """The bit rate in the header of a frame in kbit/s; zero if it is not a frame header."""
     sync, version, layer = header[0] == 0xFF and header[1] >> 5 == 7, header[1] >> 3 & 3, header[1] >> 1 & 3
     index, rate = header[2] >> 4, header[2] >> 2 & 3
     if not sync or version == 1 or layer != 1 or index == 15 or rate == 3:

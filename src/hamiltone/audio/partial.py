@@ -1,4 +1,4 @@
-"""A file that takes its place when it is whole, and leaves no trace otherwise."""
+"""A file that replaces its target once it is complete, and is removed otherwise."""
 
 import os
 import secrets
@@ -14,15 +14,15 @@ from hamiltone.leftovers import create, sweep
 
 
 class PartialFile:
-    """A temporary file beside `target`; `commit` puts it in its place, `discard` removes it.
+    """A temporary file beside `target`; `commit` renames it to the target, `discard` removes it.
 
-    Libraries write to `sink`, inside `errors_in_one_line`. What they call errors besides `OSError` and `ValueError` is
-    in `errors`. `head` comes before all that they write, and stays out of their sight.
+    Libraries write to `sink`, inside `errors_in_one_line`; `errors` are the exceptions they raise besides `OSError` and
+    `ValueError`. `head` precedes everything they write and is invisible to them.
     """
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
         self._target, self._errors = target, (*errors, ValueError)
-        self._path = Path(os.path.realpath(target))  # where target is a link, it stays one
+        self._path = Path(os.path.realpath(target))  # if the target is a link, it stays one
         with self.errors_in_one_line():
             if self._path.exists() and not self._path.is_file():
                 raise OSError("it is not a regular file")
@@ -34,7 +34,7 @@ class PartialFile:
         self.sink = Sink(self._raw, head)
 
     def commit(self, tail: bytes = b"") -> None:
-        """Put the file, with `tail` at its end, in the place of the target."""
+        """Append `tail` and replace the target with the file."""
         with self.errors_in_one_line():
             self.sink.seek(0, os.SEEK_END)
             self.sink.write(tail)
@@ -44,13 +44,13 @@ class PartialFile:
             self._temporary.replace(self._path)
 
     def discard(self) -> None:
-        """Remove the file, unless it has taken its place."""
+        """Remove the file, unless it has been committed."""
         self._raw.close()
         self._temporary.unlink(missing_ok=True)
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
-        """Turn what goes wrong while writing into an `InputError`, and hold signals back meanwhile."""
+        """Turn errors while writing into an `InputError`, and hold signals back meanwhile."""
         try:
             with _signals_afterwards():
                 yield

@@ -1,4 +1,4 @@
-"""Between sample rates, by soxr: the only module that touches it."""
+"""Resampling by soxr; the only module that imports it."""
 
 from math import ceil
 from typing import Any
@@ -30,7 +30,7 @@ def resample(
 
 
 class BlockResampler:
-    """A signal from one rate to another, block by block.
+    """Resamples a signal block by block.
 
     Shape:
         block: float32 ``(L, C)``
@@ -42,5 +42,5 @@ class BlockResampler:
             self._stream = soxr.ResampleStream(source_rate, target_rate, channels, dtype="float32", quality=QUALITY)
 
     def push(self, block: Samples, *, last: bool) -> Samples:
-        """What can leave now that this block has come in; after the `last` one that is all."""
+        """Take a block and return the samples that are ready; after the `last` block, all that remain."""
         return block if self._stream is None else self._stream.resample_chunk(block, last=last)

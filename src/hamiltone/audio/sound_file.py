@@ -39,7 +39,7 @@ class _SequentialFile(soundfile.SoundFile):  # type: ignore[misc]
 
 
 class SoundFileReader:
-    """Reads what libsndfile knows. A truncated or damaged stream ends where it breaks, and `missing` tells."""
+    """Reads what libsndfile supports. A truncated or damaged stream ends at the damage; `missing` says what is lost."""
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._file = file = _SequentialFile(os.fsencode(path))  # a name need not be text in the encoding of the system
@@ -80,14 +80,14 @@ class SoundFileReader:
 
     @property
     def missing(self) -> float:
-        """Once all is read: the seconds that the header promises and the file does not hold."""
+        """After the last read: how many seconds shorter the sound is than the header says."""
         if self.info.encoding.format == "MP3" and not says_length(self.info.path):
             return 0.0
         return max(self.info.frames - self._frames_read, 0) / self.info.sample_rate
 
     @property
     def damaged(self) -> bool:
-        """Once all is read: whether anything is missing."""
+        """After the last read: whether anything is missing."""
         return self.missing > 0
 
     def __enter__(self) -> Self:
@@ -102,21 +102,21 @@ class SoundFileReader:
 
 
 def _promised_frames(frames: int, log: str) -> int:
-    """The frames a header claims, from the line of libsndfile's log that corrects the size of the sample data."""
+    """The frames that the header claims, from the line of libsndfile's log that corrects the size of the samples."""
     correction = re.search(r"(?:data|SSND) : (\d+) \(should be (\d+)\)", log)
     claimed, present = map(int, correction.groups()) if correction else (0, 0)
     return frames * claimed // present if 0 < present < claimed < _STREAMED_SIZE else frames
 
 
 class SoundFileWriter:
-    """Writes blocks to a file that takes the place of `target` when all is written, else leaves no trace.
+    """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
     Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
-    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written as they are. `frames` is the length to
-    come: it decides between wav and RF64. An mp3 that comes `like` another one gets its bit rate, tags and cover.
+    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written unchanged. `frames` is the expected
+    length: it decides between wav and RF64. An mp3 gets the bit rate, tags and cover of the one that it is `like`.
 
     Attributes:
-        clipped: How many samples were beyond full scale and are not any more.
+        clipped: How many samples exceeded full scale and were clipped.
         note: What could not be kept, if anything.
     """
 

@@ -1,4 +1,4 @@
-"""The transform of `hamiltone.audio.stft` in numpy, for what runs without torch."""
+"""The transform of `hamiltone.audio.stft` in numpy, for code that runs without torch."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Spectrum = NDArray[np.complex64]
 
 
 def hann(n_fft: int) -> NDArray[np.float64]:
-    """A Hann window whose copies, shifted by a part of it, add up to a constant."""
+    """A periodic Hann window: copies shifted by a fraction of its length add up to a constant."""
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n_fft) / n_fft)
 
 

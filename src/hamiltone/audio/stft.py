@@ -48,5 +48,4 @@ class STFT(nn.Module):
         return waveform[:, :length]
 
     def extra_repr(self) -> str:
-        """Frame and hop in samples."""
         return f"n_fft={self.n_fft}, hop={self.hop}"

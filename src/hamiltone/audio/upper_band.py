@@ -1,4 +1,4 @@
-"""The band above the model's: what is stationary there is kept as low as the model keeps noise below.
+"""The band above the model's: stationary sound there is kept as quiet as the model keeps noise below.
 
 A model that sees speech up to 8 kHz says nothing about what lies above. Its gain in the octave below is a guide, but
 hiss that follows it is switched on with each syllable. So the noise floor of the upper band is tracked (Martin's
@@ -26,10 +26,10 @@ _LEAKING_BINS = 3  # into which a Hann window lets what lies just below the band
 class UpperBand:
     """One gain per frame for the band above the model's, from the model's gain in its top octave.
 
-    Frames lie `hop` samples of the model's rate apart, as those of its STFT, and span `n_fft` of them. All is decided
-    by the last `memory` frames, so that a recording may come in pieces of any length, and a live stream frame by frame;
-    before the beginning, the first frame is repeated. A piece may begin before the last one ended: half of what they
-    share counts as the earlier one had it, the rest as the later one.
+    Frames are `hop` samples of the model's rate apart, like those of its STFT, and span `n_fft` of them. The gains
+    depend only on the last `memory` frames, so a recording may come in pieces of any length, and a live stream frame by
+    frame; before the beginning, the first frame is repeated. Pieces may overlap: the first half of the overlap is taken
+    from the earlier piece, the second half from the later one.
 
     Shape:
         gain: ``(T,)``, power: ``(T, bands)``
@@ -48,7 +48,7 @@ class UpperBand:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything and begin anew."""
+        """Forget everything and start over."""
         self._end = 0  # the number of the frame that comes next
         self._gain, self._power = np.zeros(0), np.zeros((0, len(self._edges)))
 
@@ -68,14 +68,14 @@ class UpperBand:
     def powers_of(self, frame: NDArray[np.float32]) -> Values:
         """The power in each part of the band in one frame of `size` samples.
 
-        Zero stands for a frame of which half or more is digital silence: it says nothing about the floor.
+        It is zero for a frame of which half or more is digital silence, which says nothing about the floor.
         """
         if 2 * np.count_nonzero(frame) <= self.size:
             return np.zeros(len(self._edges))
         return np.add.reduceat(np.square(np.abs(np.fft.rfft(frame * self._window))), self._edges)
 
     def gains(self, gain: NDArray[np.floating], power: Values, first: int) -> Values:
-        """The gains for the frames from number `first` on: at first zero, later at most where the last ones ended."""
+        """The gains for the frames from number `first` on: 0 in the first call, later at most where the last ended."""
         shared = self._end - first
         if not 0 <= shared <= len(self._gain):
             raise ValueError(f"expected frames that begin at or before number {self._end}, got {first}")
@@ -96,7 +96,7 @@ class UpperBand:
         return least + (np.maximum(now, least) - least) * share
 
     def _floors(self, powers: Values) -> Values:
-        """The least mean power of the last frames that sound; zero where none does."""
+        """The least mean power of the last frames that are not silent; zero if all are."""
         sounding = powers.any(1, keepdims=True)
         means = sliding_window_view(powers, _MEAN_FRAMES, 0).mean(-1)
         whole = sliding_window_view(sounding, _MEAN_FRAMES, 0).all(-1)
@@ -104,7 +104,7 @@ class UpperBand:
         return np.where(np.isfinite(floors), floors, 0)
 
     def _least(self, gains: Values, powers: Values) -> Values:
-        """The least mean gain of the last frames that sound; that of all where none does."""
+        """The least mean gain of the last frames that are not silent; of all frames if all are."""
         means = sliding_window_view(gains, _MEAN_FRAMES).mean(-1)
         whole = sliding_window_view(powers.any(1), _MEAN_FRAMES).all(-1)
         heard = sliding_window_view(np.where(whole, means, np.inf), self.memory)[1:].min(-1)
@@ -112,6 +112,6 @@ class UpperBand:
 
 
 def _last(values: Values, count: int) -> Values:
-    """The last `count` values; where there are fewer, the first one is repeated before them."""
+    """The last `count` values; if there are fewer, the first one is repeated before them."""
     missing = max(count - len(values), 0)
     return np.concatenate([np.repeat(values[:1], missing, axis=0), values[-count:]])

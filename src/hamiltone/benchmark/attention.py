@@ -33,7 +33,7 @@ class AttentionRow:
 
 
 def methods(attentions: Sequence[str] = COMPARED) -> list[tuple[str, str]]:
-    """What is measured: shared scores and every other rule, fused if it has a fused way and explicit, and `real`."""
+    """What is measured: shared scores and every other rule, fused (if it has a fused path) and explicit, and `real`."""
     rules = dict.fromkeys((BASE[0], *attentions))
     found = [(name, path) for name in rules for path in ("fused", "explicit")]
     return [(name, path) for name, path in found if path == "explicit" or make_rule(name).fused] + [("real", "fused")]
@@ -59,7 +59,7 @@ class RealAttention(nn.Module):
 
 
 def _layer(method: str, path: str) -> Callable[[Tensor], object]:
-    """The layer as one would deploy it: folded, in evaluation; the explicit path forms its maps."""
+    """The layer as deployed: folded, in evaluation mode; the explicit path forms its maps."""
     if method == "real":
         real = RealAttention(DIM, HEADS).eval()
         return lambda x: real(x.flatten(2))
@@ -82,7 +82,7 @@ def bench_attention(
     seconds: float = 10.0,
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterable[AttentionRow]:
-    """Yield the rows length by length; `tick` gets a line on what is being measured."""
+    """Yield the rows length by length; `tick` is called with what is being measured."""
     layers = {key: _layer(*key) for key in methods(attentions)}
     for length in lengths:
         with torch.inference_mode():

@@ -12,7 +12,7 @@ from hamiltone.nn.rules import register_rule, registered_rules
 
 
 def call_in_child(function: Callable[..., Any], **arguments: Any) -> Any:
-    """Run a module-level function in a new interpreter that knows the same rules; arguments and result are JSON."""
+    """Run a module-level function in a new interpreter with the same score rules; arguments and result are JSON."""
     target = f"{function.__module__}:{function.__qualname__}"
     command = [sys.executable, "-m", "hamiltone.benchmark.child", target, json.dumps(arguments), *registered_rules()]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -22,7 +22,7 @@ def call_in_child(function: Callable[..., Any], **arguments: Any) -> Any:
 
 
 def peak_growth_mb(run: Callable[[], object], warm_up: Callable[[], object]) -> float:
-    """How far `run` lifts this process's high-water mark above where `warm_up` left it, in MB."""
+    """How far `run` raises this process's high-water mark above where `warm_up` left it, in MB."""
     warm_up()
     before = high_water_mb()
     run()

@@ -1,4 +1,4 @@
-"""What a measurement was taken on."""
+"""The machine that a measurement was taken on."""
 
 import platform
 import subprocess
@@ -12,7 +12,7 @@ from hamiltone import __version__
 
 @dataclass(frozen=True)
 class Machine:
-    """CPU, threads and versions; stands beside every generated table."""
+    """CPU, threads and versions, named beside every generated table."""
 
     cpu: str
     threads: int
@@ -29,7 +29,7 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Describe the machine we run on."""
+    """Describe this machine."""
     return Machine(
         cpu=_cpu_name(),
         threads=torch.get_num_threads(),

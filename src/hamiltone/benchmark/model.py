@@ -44,7 +44,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class FolderRow:
-    """A model over recordings: seconds of computing over seconds of audio, of all of them together."""
+    """A model over recordings: seconds of computing over seconds of audio, for all of them together."""
 
     preset: str
     attention: str
@@ -68,7 +68,7 @@ class Unfused(ScoreRule):
 def executions(name: str, attentions: Sequence[str]) -> list[Execution]:
     """Each attention folded and as trained, and rules with several maps also by the folded explicit path.
 
-    A rule that has no fused way runs explicitly anyhow.
+    A rule without a fused path runs explicitly anyway.
     """
     paths = {one: "fused" if one not in RULES or make_rule(one).fused else "explicit" for one in attentions}
     chosen = [Execution(name, one, path, is_folded) for one, path in paths.items() for is_folded in (True, False)]
@@ -111,7 +111,7 @@ def bench_model(
     rounds: tuple[int, int] = (3, 20),
     tick: Callable[[str], None] = lambda _: None,
 ) -> Iterator[ModelRow]:
-    """Yield rows length by length through the windows of `enhance`; `tick` gets a line on what is being measured."""
+    """Yield rows length by length through the windows of `enhance`; `tick` is called with what is being measured."""
     models = {variant: make(variant) for variant in chosen}
     for seconds in lengths:
         waveform = _noise(seconds)

@@ -1,4 +1,4 @@
-"""Interleaved wall-clock timing: every method meets the same noise of the machine."""
+"""Interleaved wall-clock timing, so that load on the machine affects every method alike."""
 
 import statistics
 import time

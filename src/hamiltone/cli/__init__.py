@@ -91,5 +91,5 @@ def main() -> None:
             raise
         typer.echo(f"hamiltone: cannot write standard output: {error.strerror}", err=True)
         with suppress(OSError):
-            sys.stdout.close()  # or Python complains about it again at its end
+            sys.stdout.close()  # or Python reports the same error again at exit
         sys.exit(2)

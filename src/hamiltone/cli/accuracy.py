@@ -16,9 +16,9 @@ def accuracy(
     split: Annotated[str | None, typer.Option(help="The split; default: test of images, dev of sentences.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the accuracies as JSON.")] = False,
 ) -> None:
-    """Judge trained classifiers of images or text, with mean and deviation over the seeds of each attention.
+    """Score trained classifiers of images or text, with mean and deviation over the seeds of each attention.
 
-    Training never looks at this split: it validates on a part of the training data. So judge once, at the end.
+    Training never looks at this split: it validates on part of the training data. So score once, at the end.
 
     Example: hamiltone accuracy runs/cifar100-*/best.safetensors --data cifar-100-binary.tar.gz
 

@@ -59,7 +59,7 @@ def similarity(
     data: Data = None,
     samples: Samples = 16,
     formulas: Annotated[
-        str, typer.Option(help="Score rules to set beside the shared one on the same q, k, v.")
+        str, typer.Option(help="Score rules to compare with the shared one on the same q, k, v.")
     ] = "hamilton,hamilton-tay",
     as_json: Json = False,
 ) -> None:
@@ -217,9 +217,9 @@ def cost(
 
 
 def _model(name: str | None, default: str, *, maps: int | None = None) -> "tuple[nn.Module, Header]":
-    """A bundled model or a checkpoint, not folded, and by default that of the bundled pair with the `default` scores.
+    """A bundled model or a checkpoint, not folded; by default the one of the bundled pair with the `default` scores.
 
-    Its rule must have that many maps, if the number is given.
+    If `maps` is given, its rule must have that many.
     """
     from hamiltone.models import bundled, load_any
     from hamiltone.nn.rules import RULES, make_rule
@@ -229,7 +229,7 @@ def _model(name: str | None, default: str, *, maps: int | None = None) -> "tuple
     model, header = load_any(bundled().get(name, Path(name)))
     rule = header.config.attention
     if maps and (rule not in RULES or make_rule(rule).maps != maps):
-        raise InputError(f"{name} has {rule} scores; this looks at scores with {maps} maps in a head, such as hamilton")
+        raise InputError(f"{name} has {rule} scores; this needs scores with {maps} maps in a head, such as hamilton")
     return model, header
 
 

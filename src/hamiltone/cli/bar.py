@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 class _TimeLeft(ProgressColumn):
-    """Counts down to the end that the pace of all windows so far predicts; they are too few for rich's own estimate."""
+    """Time left at the pace of all windows so far, which are too few for rich's own estimate."""
 
     def render(self, task: Task) -> Text:
         end, elapsed = task.fields["end"], task.elapsed or 0.0

@@ -40,7 +40,7 @@ def corpus(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON at the end.")] = False,
 ) -> None:
-    """Take the noise out of a corpus: any number of clips, on all cores of one machine or many.
+    """Remove noise from a corpus: any number of clips, on all cores of one machine or many.
 
     INPUT is a folder of audio files, a manifest with a line of JSON per clip
     (audio_filepath and any other fields), or a .tar shard of WebDataset, or a
@@ -49,8 +49,8 @@ def corpus(
     A clip that cannot be enhanced is a row of errors.jsonl. The originals are
     never touched.
 
-    The same command goes on where it was stopped or killed, tries what failed
-    again, and ends as if nothing had happened.
+    The same command resumes a run that was stopped or killed, tries what
+    failed again, and gives the same results as an uninterrupted run.
 
     Example: hamiltone corpus recordings/ -o cleaned/
 
@@ -78,7 +78,7 @@ def _workers(text: str | None) -> tuple[int, int]:
         raise InputError(f"--workers takes MIN,MAX such as 2,8, or one number, got {text!r}")
     least, most = int(parts[0]), int(parts[-1])
     if not 1 <= least <= most:
-        raise InputError(f"--workers takes at least 1 and no more than the most, got {text!r}")
+        raise InputError(f"--workers takes MIN,MAX with 1 ≤ MIN ≤ MAX, got {text!r}")
     return least, most
 
 

@@ -1,4 +1,4 @@
-"""The progress of ``hamiltone corpus``: a page on a terminal, a line now and then elsewhere."""
+"""The progress of ``hamiltone corpus``: a page on a terminal, otherwise a line now and then."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hamiltone.corpus.run import Status
 
-_EVERY = 30.0  # seconds from line to line
+_EVERY = 30.0  # seconds between lines
 
 
 @contextmanager

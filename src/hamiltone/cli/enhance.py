@@ -48,7 +48,7 @@ def enhance(
         str | None,
         typer.Option(
             metavar="START-END,...",
-            help="Passages of a file to leave as they are, such as music: 0-12.5,1:30-2:05,58:00- (seconds or m:s).",
+            help="Passages to leave unchanged, such as music: 0-12.5,1:30-2:05,58:00- (seconds or m:s).",
         ),
     ] = None,
     preview: Annotated[
@@ -66,30 +66,28 @@ def enhance(
     ] = False,
     device: Annotated[str, typer.Option(help="Where to run: cpu, cuda, cuda:1, mps ...")] = "cpu",
     threads: Annotated[int | None, typer.Option(help="CPU threads; default: one per core.")] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that are there, even the input.")
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files, even the input.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a report on every file as one JSON document.")] = False,
 ) -> None:
-    """Take the noise out of recordings of speech.
+    """Remove noise from recordings of speech.
 
-    The model looks at ten seconds as a whole, at longer recordings in windows
-    of four seconds, at what comes before and what comes after. For live sound
-    there is hamiltone live.
+    The model sees up to ten seconds as a whole, and longer recordings in
+    windows of four seconds: what comes before each moment and what comes
+    after. For live sound use hamiltone live.
 
-    Sample rate, channels, length, level and encoding are kept, of an mp3 also
-    its bit rate, tags and cover. Of a video the picture and all other streams
-    are copied, and the first sound is replaced. For m4a, mp4, webm and the
-    like install the extra: pip install "hamiltone[media]". Where peaks exceed
-    full scale and the output cannot hold them (a loud float file to flac),
-    all of it is made softer, and a note says so.
+    Sample rate, channels, length, level and encoding are kept; so are the bit
+    rate, tags and cover of an mp3. In a video the first audio stream is
+    replaced; the picture and all other streams are copied. For m4a, mp4, webm
+    and the like install the extra: pip install "hamiltone[media]". If peaks
+    exceed full scale and the output cannot hold them (a loud float file to
+    flac), the whole file is made softer, and a note says so.
 
-    Only speech is kept: music is taken for noise. Name it with --keep.
+    Only speech is kept: music is treated as noise. Protect it with --keep.
 
-    A file that is damaged or cut short is enhanced as far as it can be read,
-    and never overwritten. A file that cannot be read is reported, the others
-    go on, and the exit code is 2. Of several files, those whose results are
-    there already are passed over.
+    A damaged or truncated file is enhanced as far as it can be read, and is
+    never overwritten. A file that cannot be read is reported, the others are
+    still enhanced, and the exit code is 2. Among several files, those that
+    already have a result are skipped.
 
     Example: hamiltone enhance noisy.wav
 
@@ -140,7 +138,7 @@ def enhance(
 
 
 def _streams_folder(inputs: list[str], out: str | None) -> AbstractContextManager[Path]:
-    """A folder for what comes from standard input and goes to standard output; one that is not there for neither."""
+    """A scratch folder for standard input and output if they are used, otherwise a path that is never opened."""
     if STREAM in inputs or out == STREAM:
         return scratch_folder("hamiltone-")
     return nullcontext(Path(os.devnull))
@@ -152,7 +150,7 @@ def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
     if out == STREAM and as_json:
         raise InputError("standard output cannot take both audio and --json; give a file with -o")
     if out == STREAM and sys.stdout.isatty():
-        raise InputError("will not write audio to a terminal; give a file with -o")
+        raise InputError("audio is not written to a terminal; give a file with -o")
     if STREAM in inputs and out is None:
         raise InputError("standard input among other inputs needs a folder for the results; give one with -o")
 
@@ -192,7 +190,7 @@ def _copy_to_stdout(path: Path) -> None:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
     except OSError as error:
-        if error.errno == errno.EPIPE:  # the reader has seen enough
+        if error.errno == errno.EPIPE:  # the reader has closed the pipe
             raise
         raise InputError(f"cannot write standard output: {error.strerror}") from error
 

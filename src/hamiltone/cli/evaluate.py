@@ -21,13 +21,13 @@ _SHOWN = 20  # failures
 
 def evaluate(
     noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files.")] = None,
-    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names, if there are.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Model to judge; default: bundled.")] = None,
-    enhanced: Annotated[Path | None, typer.Option(help="Judge these files of the same names instead.")] = None,
-    unprocessed: Annotated[bool, typer.Option("--unprocessed", help="Judge the noisy files themselves.")] = False,
+    clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names, if any.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Model to score; default: bundled.")] = None,
+    enhanced: Annotated[Path | None, typer.Option(help="Score these files of the same names instead.")] = None,
+    unprocessed: Annotated[bool, typer.Option("--unprocessed", help="Score the noisy files themselves.")] = False,
     metrics: Annotated[str | None, typer.Option(help="Comma-separated; default: all with a reference.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Judge only so much of each file.", min=0.1)] = None,
-    workers: Annotated[int | None, typer.Option(help="Files judged at a time; default: one per core.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Score only this much of each file.", min=0.1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Files scored at a time; default: one per core.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a report as JSON, and a CSV beside it.")
     ] = None,
@@ -36,12 +36,12 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report or the comparison as JSON.")] = False,
 ) -> None:
-    """Judge a model, or any system's files, by PESQ, CSIG, CBAK, COVL, STOI, SI-SDR, segmental SNR and DNSMOS.
+    """Score a model, or any system's files, by PESQ, CSIG, CBAK, COVL, STOI, SI-SDR, segmental SNR and DNSMOS.
 
-    The output is never aligned with the reference in sign, level or time. Files are judged at 16 kHz; those of another
+    The output is never aligned with the reference in sign, level or time. Files are scored at 16 kHz; those of another
     rate are resampled, and a line says so. A file on which a metric fails is left out of its mean, and the reason is
     listed. Means come with 95 % bootstrap intervals, differences also with a sign-flip test, exact up to 14 files.
-    Without --clean the judge is DNSMOS alone (signal, background and overall by P.835, overall by P.808), which hears
+    Without --clean the only score is DNSMOS (signal, background and overall by P.835, overall by P.808), which needs
     no reference.
 
     Example: hamiltone evaluate --noisy noisy_testset_wav --clean clean_testset_wav -o ours.json
@@ -95,7 +95,7 @@ def _system(model: str | None, enhanced: Path | None, unprocessed: bool) -> "Sys
     from hamiltone.evaluation import Folder, ModelName, Unprocessed
 
     if sum((model is not None, enhanced is not None, unprocessed)) > 1:
-        raise InputError("--model, --enhanced and --unprocessed exclude each other; give one")
+        raise InputError("--model, --enhanced and --unprocessed are mutually exclusive; give one")
     if unprocessed:
         return Unprocessed()
     return ModelName(model) if enhanced is None else Folder(enhanced)
@@ -121,7 +121,7 @@ def _print(report: "Report") -> None:
 def _warn(report: "Report") -> None:
     """Say on standard error what was resampled and what failed."""
     for rate, count in report.resampled().items():
-        typer.echo(f"hamiltone: {count} files of {rate} Hz were resampled to 16000 Hz to be judged", err=True)
+        typer.echo(f"hamiltone: {count} files of {rate} Hz were resampled to 16000 Hz for scoring", err=True)
     failures = report.failures()
     for line in failures[:_SHOWN]:
         typer.echo(f"hamiltone: {line}", err=True)

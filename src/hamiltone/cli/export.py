@@ -24,22 +24,22 @@ def export(
         bool, typer.Option("--window", help="Take whole recordings, even if the model could stream: faster for files.")
     ] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Round the weights of products to eight bits.")] = False,
-    noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files to judge --int8 on.")] = None,
+    noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files to score --int8 on.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
     licence: Annotated[str, typer.Option(help="Licence of the weights; that of bundled ones is known.")] = "",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Files judged at a time; default: one per core.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Files scored at a time; default: one per core.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write a speech model as one ONNX file, which runs without torch.
 
     Spectra go in and gains come out, both as pairs of real and imaginary parts.
     A model that streams becomes a graph of one frame with its states as inputs
-    and outputs; any other one takes recordings of any length. The file carries
+    and outputs; any other model takes recordings of any length. The file carries
     sample rate, STFT, latency, licence and the checkpoint's SHA-256. It is only
     written if onnxruntime agrees with torch to 1e-4.
 
-    With --int8, PESQ, STOI and SI-SDR on your pairs say what that costs.
+    With --int8, PESQ, STOI and SI-SDR on your pairs show what the rounding costs.
 
     Example: hamiltone export compact -o compact.onnx
 
@@ -50,12 +50,12 @@ def export(
 
     if not int8:
         if noisy is not None or clean is not None:
-            raise InputError("--noisy and --clean judge --int8; leave them out, or give it")
+            raise InputError("--noisy and --clean are for --int8; leave them out, or add it")
         with spinner("tracing and checking the graph"):
             done, cost = write(model, out, window=window, licence=licence, overwrite=overwrite), None
     else:
         if window:
-            raise InputError("--window and --int8 exclude each other; give one")
+            raise InputError("--window and --int8 are mutually exclusive; give one")
         with progress_bar("files") as progress:
             done, cost = export_int8(
                 model,

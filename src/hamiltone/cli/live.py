@@ -1,4 +1,4 @@
-"""``hamiltone live``: the noise out of live sound, between devices or between pipes."""
+"""``hamiltone live``: noise removed from live sound, between devices or in a pipe."""
 
 import io
 import json
@@ -41,23 +41,21 @@ def live(
         str | None, typer.Option("--input", metavar="DEVICE", help="Number or part of a name.")
     ] = None,
     speaker: Annotated[str | None, typer.Option("--output", metavar="DEVICE", help="Number or part of a name.")] = None,
-    block: Annotated[
-        int | None, typer.Option(help="Samples that a device hands over at once; default: 16 ms of them.")
-    ] = None,
+    block: Annotated[int | None, typer.Option(help="Samples that a device passes at a time; default: 16 ms.")] = None,
     threads: Annotated[int, typer.Option(help="CPU threads; one is best for a frame at a time.")] = 1,
     devices: Annotated[bool, typer.Option("--devices", help="List the audio devices and exit.")] = False,
     stats: Annotated[bool, typer.Option("--stats", help="Print at the end how long frames took.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print that as JSON, on standard error.")] = False,
 ) -> None:
-    """Take the noise out of live sound.
+    """Remove noise from live sound.
 
     From microphone to loudspeaker, or to a virtual device that a call can use
-    as its microphone: press b to hear the sound as it is, q to end. This needs
-    the extra: pip install "hamiltone\\[live]".
+    as its microphone: press b to bypass the model, q to quit. This needs the
+    extra: pip install "hamiltone\\[live]".
 
-    With - from standard input to standard output, as raw PCM: every chunk
-    leaves as soon as it can; what comes out is as long as what came in and in
-    step with it. docs/live.md shows PipeWire and ffmpeg.
+    With -, from standard input to standard output, as raw PCM: every chunk
+    leaves as soon as it can, and the output has the length and timing of the
+    input. docs/live.md shows PipeWire and ffmpeg.
 
     Example: hamiltone live --output "Virtual"
 
@@ -95,14 +93,14 @@ def _live_pipe(rate: int, encoding: str, open_stream: Callable[[int], "Stream"])
     if encoding not in FORMATS:
         raise InputError(f"--format takes {' or '.join(FORMATS)}, got {encoding!r}")
     if sys.stdout.isatty():
-        raise InputError("will not write audio to a terminal; send it to a file or a program")
+        raise InputError("audio is not written to a terminal; redirect it to a file or a program")
     with Interrupt().handled() as interrupt:
         stream = open_stream(rate)
         source = cast(io.BufferedReader, sys.stdin.buffer)
         passed = pass_through(stream, source, sys.stdout.buffer, encoding, interrupt)
     _forget_output()
     if passed.odd_bytes:
-        typer.echo(f"hamiltone: the input ended within a sample; {passed.odd_bytes} bytes were left out", err=True)
+        typer.echo(f"hamiltone: the input ended within a sample; {passed.odd_bytes} bytes were dropped", err=True)
     seconds = passed.samples / rate
     return {**_report(stream, seconds), "load": round(passed.busy / seconds, 4) if seconds else None}
 
@@ -163,7 +161,7 @@ def _check_threads(threads: int) -> None:
 
 
 def _forget_output() -> None:
-    """Leave nothing in standard output that Python would try to write to a closed pipe at its end."""
+    """Empty the buffer of standard output, so that Python does not write it to a closed pipe at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -172,7 +170,7 @@ def _forget_output() -> None:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings as one line."""
+    """Print warnings as one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_: typer.echo(f"hamiltone: {message}", err=True)
@@ -181,7 +179,7 @@ def _plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def _meter() -> Iterator[Callable[["Session"], None]]:
-    """Levels in and out on one line of standard error, if that is a terminal."""
+    """Show the levels in and out on one line of standard error, if that is a terminal."""
     from hamiltone.runtime.device import decibels
 
     def bar(peak: float) -> str:
@@ -208,7 +206,7 @@ def _meter() -> Iterator[Callable[["Session"], None]]:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str]]:
-    """A function that waits up to so many seconds for a key; without a terminal it only waits."""
+    """Yield a function that waits a number of seconds for a key; without a terminal it only waits."""
 
     def wait(seconds: float) -> str:
         time.sleep(seconds)

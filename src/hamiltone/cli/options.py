@@ -1,6 +1,6 @@
-"""What several verbs share: parsing of lists, and a sign of life on the terminal.
+"""Shared by several verbs: parsing of lists, and progress on the terminal.
 
-rich is imported where it prints: the help must come at once.
+rich is imported only where it prints, so that the help comes at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def numbers(option: str, text: str) -> list[float]:
 
 
 def printable(text: str) -> str:
-    """One line of text that is safe to print, whatever the names of files in it: controls become escapes.
+    """One line of text that is safe to print, whatever file names it holds: control characters become escapes.
 
     >>> printable("a\\nb\\x1b[2J é \\udce9.wav")
     'a\\\\nb\\\\x1b[2J é \\\\udce9.wav'
@@ -69,7 +69,7 @@ def wide_console() -> "Console":
 
 @contextmanager
 def spinner(message: str) -> Iterator[Callable[[str], None]]:
-    """A spinner on standard error while something takes long; yields a function that changes its message."""
+    """A spinner on standard error during long work; yields a function that changes its message."""
     from rich.console import Console
 
     console = Console(stderr=True)

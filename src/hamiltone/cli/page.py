@@ -20,15 +20,15 @@ def page(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")] = True,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write the page to a new folder for any web server, and leave."),
+        typer.Option(metavar="FOLDER", help="Write the page to a new folder for any web server, and exit."),
     ] = None,
 ) -> None:
     """Open a page that cleans recordings and live sound in the browser.
 
-    It is served on this computer alone, at 127.0.0.1, until Ctrl-C. Nothing is
-    uploaded: the models run in the browser, which needs the server no longer
+    It is served on this computer only, at 127.0.0.1, until Ctrl-C. Nothing is
+    uploaded: the models run in the browser, which no longer needs the server
     once the page is loaded. With --write the same page goes to a folder that
-    any static host can hand out.
+    any static host can serve.
 
     Example: hamiltone page
 
@@ -39,7 +39,7 @@ def page(
     if write is not None:
         size = write_page(write)
         typer.echo(
-            printable(f"{write}: {size / 2**20:.1f} MiB; serve it by https, or browsers keep the microphone back")
+            printable(f"{write}: {size / 2**20:.1f} MiB; serve it over https, or browsers refuse the microphone")
         )
         return
     with PageServer(page_files(), port) as server:
@@ -48,10 +48,10 @@ def page(
         try:
             thread = threading.Thread(target=server.serve_forever, daemon=True)
             thread.start()
-            typer.echo(f"hamiltone is at {server.address} (end it with Ctrl-C)")
+            typer.echo(f"hamiltone is at {server.address} (Ctrl-C to stop)")
             if browser:
                 webbrowser.open(server.address)
-            while not ended.wait(1.0):  # a wait without end would keep signals back on some systems
+            while not ended.wait(1.0):  # a wait without a timeout would block signals on some systems
                 pass
         finally:
             for number, handler in before.items():

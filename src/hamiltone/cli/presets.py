@@ -10,8 +10,8 @@ def presets(as_json: Annotated[bool, typer.Option("--json", help="Print the list
     """List the models that can be built, with their size and cost.
 
     The names without a suffix use the VoiceBank STFT (400/100 samples), those with -dns the DNS one (512/256). Costs
-    are multiply-accumulates per second of audio in a window of four seconds. All models but live look at the
-    whole window, at what comes before and after: they work on recordings, not on live sound.
+    are multiply-accumulates per second of audio in a window of four seconds. All models but live see the whole window,
+    before and after each moment: they work on recordings, not on live sound.
     """
     from rich.console import Console
     from rich.table import Table

@@ -21,17 +21,17 @@ def reproduce(
     pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best there is.")] = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep numbers and pictures.")] = Path("results"),
     docs: Annotated[Path, typer.Option(metavar="DIR", help="Where pages are written, if asked for.")] = Path("docs"),
-    seeds: Annotated[int, typer.Option(min=3, help="Of the ablation, for each variant.")] = 4,
-    jobs: Annotated[int, typer.Option(min=1, help="Trainings of the ablation side by side, of one thread each.")] = 1,
-    recipe: Annotated[Path, typer.Option(metavar="FILE", help="Of the ablation.")] = Path("recipes/twins.toml"),
+    seeds: Annotated[int, typer.Option(min=3, help="Seeds of the ablation, for each variant.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="Parallel trainings of the ablation, one thread each.")] = 1,
+    recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe of the ablation.")] = Path("recipes/twins.toml"),
     runs: Annotated[Path, typer.Option(metavar="DIR", help="Where the ablation trains.")] = Path("runs/ablation"),
 ) -> None:
-    """Print the paper's numbers beside ours, with the difference and what keeps them from being comparable.
+    """Print the paper's numbers beside ours, with the difference and what makes them hard to compare.
 
-    The names are table1 to table15, figure1 to figure6, theorems (Appendix C), gradient-settings (what Table 7 leaves
-    open, swept) and ablation (score rules trained alike over seeds: a day or more on two cores, so that all leaves it
-    out; run the same command again to resume it). A single measurement, such as cost or text, can be named too. Results
-    are kept as JSON, quick ones in a folder of their own, and nothing is written outside --results (and --runs).
+    The names are table1 to table15, figure1 to figure6, theorems (Appendix C), gradient-settings (a sweep of what Table
+    7 leaves open) and ablation (score rules trained alike over seeds: a day or more on two cores, so `all` does not
+    include it; run the same command again to resume it). A single measurement, such as cost or text, can be named too.
+    Results are kept as JSON, quick ones in a separate folder; nothing is written outside --results (and --runs).
     Reports of hamiltone evaluate --out there go into Table 2, those in its folder dns into Table 3. Only pages writes
     below --docs: RESULTS.md, and the verdicts in findings.md.
 

@@ -1,4 +1,4 @@
-"""``hamiltone runs``: trainings side by side."""
+"""``hamiltone runs``: training runs side by side."""
 
 import json
 from dataclasses import asdict
@@ -14,7 +14,7 @@ def runs(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Compare runs of hamiltone train: the settings in which they differ, their speed, their last validation.
+    """Compare runs of hamiltone train: the settings that differ, their speed, their last validation.
 
     Prints a Markdown table.
 

@@ -13,7 +13,7 @@ _LARGEST = 1_000_000  # bytes of a recipe
 _DEEP = "its tables, or those of a key=value, are nested too deeply"
 _DEEP_KEY = re.compile(
     r"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){64}"
-)  # the memory that tomllib takes grows with the square of its depth
+)  # tomllib's memory grows with the square of the depth
 
 
 def train(
@@ -24,13 +24,13 @@ def train(
 ) -> None:
     """Train a model from a recipe, or resume its training.
 
-    The run goes to runs/NAME-OF-RECIPE, or where run.folder says: its state
+    The run goes to runs/NAME-OF-RECIPE, or to run.folder: its state
     (last.safetensors), the best model for hamiltone enhance --model or
     hamiltone accuracy (best.safetensors), config.toml, log.jsonl and tensorboard.
 
-    The same command resumes a run that was stopped or killed, and it ends as
-    if nothing had happened. Ctrl-C and SIGTERM save first; the exit code is
-    then 128 plus the number of the signal.
+    The same command resumes a run that was stopped or killed, with the same
+    result as an uninterrupted run. Ctrl-C and SIGTERM save first; the exit
+    code is then 128 plus the number of the signal.
 
     Example: hamiltone train recipes/toy.toml
 
@@ -67,14 +67,14 @@ def train(
 
 
 def _check_size(recipe: Path, overrides: list[str]) -> None:
-    """Refuse what would fill the memory before it is known to be no recipe."""
+    """Refuse input that would fill the memory before it turns out not to be a recipe."""
     texts = list(overrides)
     if recipe.exists():
         if not recipe.is_file():
             raise InputError(f"cannot read the recipe {recipe}: it is not a regular file")
         if recipe.stat().st_size > _LARGEST:
             raise InputError(f"cannot read the recipe {recipe}: it is larger than {_LARGEST:,} bytes")
-        with suppress(OSError):  # is reported by who reads it
+        with suppress(OSError):  # whoever reads it reports it
             texts.append(recipe.read_text("utf-8", errors="replace"))
     if any(_DEEP_KEY.search(text) for text in texts):
         raise InputError(f"{recipe}: {_DEEP}")

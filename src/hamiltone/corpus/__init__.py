@@ -1,8 +1,8 @@
 """Whole corpora: a folder, a manifest or tar shards in, enhanced clips and a manifest out, on Ray or in a plain loop.
 
-The walk of a corpus, file by file:
+How a corpus is processed, file by file:
 
-- `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or what is wrong with it;
+- `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or its fault;
 - `stage` is `EnhanceStage`, which enhances a clip, or a batch of them inside ``ray.data.Dataset.map_batches``;
 - `parts` makes files of clips that are a part of one, and `columns` batches of clips and of results;
 - `noise` measures what was taken out, and rates with DNSMOS, in constant memory;
@@ -10,7 +10,7 @@ The walk of a corpus, file by file:
 - `output` is the folder of a run, and writes its manifests in the order of the input;
 - `keep` reads expressions such as ``dnsmos_ovrl > 2.8``;
 - `run` puts these together around an engine: `cluster` is Ray Data, `run.in_process` a plain loop;
-- `cuts` does it for lhotse's cuts.
+- `cuts` enhances lhotse's cuts.
 """
 
 from hamiltone.corpus.columns import Result

@@ -1,6 +1,6 @@
 """The engine for many cores and many hosts: Ray Data with a pool of workers that hold the model.
 
-Only the names of clips and their figures travel through Ray; each worker reads and writes its audio itself. So the
+Only the names of clips and their measurements pass through Ray; each worker reads and writes its audio itself. So the
 object store stays small, and memory is bounded by the workers.
 """
 
@@ -19,12 +19,12 @@ from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
 
 _RETRIES = 3
-"""How often a batch is given to another worker when one dies; then it is lost, and tried clip by clip."""
+"""How often a batch is given to another worker when one dies; after that it is tried clip by clip."""
 _IN_FLIGHT = 2
 """Batches that a worker holds: the one it works on and the next."""
 _STORE = 128 << 20
 _LOOK, _PATIENCE = 5.0, 60.0
-"""Seconds between looks at the nodes, and without a result after one was lost until its work is given out again."""
+"""Seconds between checks of the nodes, and without results after a node was lost until its work is reassigned."""
 
 
 class RayEngine:
@@ -33,9 +33,9 @@ class RayEngine:
     Ray is started for the first clip and ended with the engine, unless it was running before.
 
     Args:
-        workers: The least and the most of them; each takes one CPU of the cluster.
-        address: That of a running cluster, or ``auto`` for the one on this machine.
-        stage: What the workers run: a subclass, for a step of your own before or after.
+        workers: The minimum and maximum number; each takes one CPU of the cluster.
+        address: The address of a running cluster, or ``auto`` for the one on this machine.
+        stage: What the workers run; a subclass can add a step of your own before or after.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RayEngine:
         self._started = False
 
     def __call__(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
-        """Enhance clips; what workers lose by dying over and over does not come back, and ends nothing."""
+        """Enhance clips; those whose workers keep dying are missing from the results, and the others continue."""
         if not self._ray.is_initialized():
             self._started = True
             _start(self._ray, self._workers, self._address)
@@ -62,10 +62,10 @@ class RayEngine:
             self._reconnect()
 
     def _run(self, clips: list[Clip], job: Job, batch: int, nodes: set[str]) -> Iterator[list[Result]]:
-        """One pool over the clips; it is given up when a node was lost and nothing has come since for a while.
+        """Run one pool over the clips; give it up if a node was lost and no results have come for a while.
 
-        Ray gives what a worker had begun to that worker again, once it is restarted. If the node took its core with
-        it, and all others are taken, that is never.
+        Ray returns unfinished work to the same worker once it is restarted. If the lost node held the only free core,
+        that never happens.
         """
         found: SimpleQueue[list[Result] | Exception | None] = SimpleQueue()
         Thread(target=_pump, args=(self._pool(clips, job, batch), found), daemon=True).start()
@@ -83,7 +83,7 @@ class RayEngine:
                 return
             if isinstance(results, Exception):
                 reason = " ".join(str(results).split())[:300]
-                raise InputError(f"Ray gave up: {reason}; the same command goes on from here") from results
+                raise InputError(f"Ray gave up: {reason}; run the same command again to resume") from results
             yield results
 
     def _pool(self, clips: list[Clip], job: Job, batch: int) -> Any:
@@ -116,8 +116,8 @@ class RayEngine:
 
     def _reconnect(self) -> None:
         """Leave the cluster, which ends all our workers, and join what is left of it."""
-        if not self._started:  # it is not ours to leave
-            raise InputError("a node of Ray was lost, and what it had begun with it; the same call goes on from here")
+        if not self._started:  # the caller's connection is not ours to close
+            raise InputError("a node of Ray was lost with unfinished work; make the same call again to resume")
         self._ray.shutdown()
         _start(self._ray, self._workers, self._address)
 
@@ -130,7 +130,7 @@ class RayEngine:
 
 
 def _pump(data: Any, found: "SimpleQueue[list[Result] | Exception | None]") -> None:
-    """Read results in a thread of its own, so that waiting for them can be given up."""
+    """Read results in a separate thread, so that waiting for them can time out."""
     try:
         for batch in data.iter_batches(batch_size=None, prefetch_batches=0):
             found.put(column_results(batch))
@@ -141,7 +141,7 @@ def _pump(data: Any, found: "SimpleQueue[list[Result] | Exception | None]") -> N
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what matters is raised, and the rest spoils the page
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors that matter are raised; logs clutter the page
     try:
         import pyarrow  # noqa: F401
         import ray
@@ -161,6 +161,6 @@ def _start(ray: Any, workers: tuple[int, int], address: str | None) -> None:
             ray.init(address="local", **size, **quiet)
         else:
             ray.init(address=address, **quiet)
-    except Exception as error:  # Ray's own have no base in common
+    except Exception as error:  # Ray's exceptions have no common base
         reason = " ".join(str(error).split())
         raise InputError(f"cannot start Ray{f' at {address}' if address else ''}: {reason}") from None

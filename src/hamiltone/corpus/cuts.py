@@ -15,10 +15,10 @@ from hamiltone.leftovers import scratch_folder
 
 
 def enhance_cuts(cuts: Iterable[Any], stage: EnhanceStage) -> Iterator[Any]:
-    """Enhance what each cut hears, into the folder of `stage`; yields cuts of the new recordings.
+    """Enhance the audio of each cut, into the folder of `stage`; yields cuts of the new recordings.
 
     Identity, supervisions and custom fields are kept; a cut starts at the beginning of its new recording, and a mix
-    becomes one channel. Features, computed before, are left behind. A cut that cannot be enhanced is an `InputError`.
+    becomes one channel. Precomputed features are dropped. A cut that cannot be enhanced raises an `InputError`.
     """
     try:
         import lhotse  # type: ignore[import-untyped]

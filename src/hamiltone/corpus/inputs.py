@@ -1,6 +1,6 @@
-"""What there is to enhance: the rows of a folder, of a JSONL manifest (NeMo's convention) or of WebDataset shards.
+"""The clips to enhance: the rows of a folder, of a JSONL manifest (NeMo's convention) or of WebDataset shards.
 
-The rows are listed anew whenever they are needed, in the same order, so that no corpus has to fit into memory.
+The rows are listed again whenever they are needed, in the same order, so that no corpus has to fit into memory.
 """
 
 import json
@@ -22,7 +22,7 @@ _LONGEST_TEXT = 1 << 20
 
 @dataclass(frozen=True)
 class Clip:
-    """A recording, or a part of one: a stretch of bytes (a member of a tar, with its suffix) or of seconds."""
+    """A recording, or part of one: a range of bytes (a member of a tar, with its suffix) or of seconds."""
 
     id: str
     path: str
@@ -34,13 +34,13 @@ class Clip:
 
     @property
     def name(self) -> str:
-        """What to call it in a file name: the last part of its id, without the suffix."""
+        """Its name in file names: the last part of its id, without the suffix."""
         return Path(self.id.split("#")[0]).stem
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the input with all its fields: the clip that it names, or else the reason why there is none."""
+    """A row of the input with all its fields, and the clip that it names or the reason why there is none."""
 
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def _without_repetition(rows: Iterator[Row]) -> Iterator[Row]:
             yield Row(row.id, row.fields, fault="its name is not UTF-8; rename it")
             continue
         if row.clip is not None and key in seen:
-            yield Row(row.id, row.fields, fault=f"the id {row.id!r} has come before in this input")
+            yield Row(row.id, row.fields, fault=f"the id {row.id!r} occurs earlier in this input")
             continue
         seen.add(key)
         yield row
@@ -158,7 +158,7 @@ def _shard(shard: Path) -> Iterator[Row]:
         size = shard.stat().st_size
         with tarfile.open(shard, "r:") as tar:
             for member in tar:
-                tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps all it has seen
+                tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps every member in memory
                 if not member.isfile():
                     continue
                 folder, _, name = member.name.rpartition("/")
@@ -171,7 +171,7 @@ def _shard(shard: Path) -> Iterator[Row]:
             if not _ends(shard, tar.offset):
                 raise tarfile.ReadError(f"no header and no end at byte {tar.offset}")
     except (tarfile.TarError, EOFError, OSError) as error:
-        if members:  # more of it may have followed
+        if members:  # the sample may not be complete
             yield Row(
                 f"{shard.name}/{key}", {"shard": shard.name, "key": key}, fault="the shard ends in the middle of it"
             )
@@ -181,14 +181,14 @@ def _shard(shard: Path) -> Iterator[Row]:
 
 
 def _ends(shard: Path, end: int) -> bool:
-    """Whether a block of zeros is where tarfile has seen the end: it takes a broken header, or none, for one, too."""
+    """Whether a block of zeros is where tarfile saw the end: it also takes a broken or missing header for the end."""
     with shard.open("rb") as file:
         file.seek(end)
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
 def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[Row]:
-    """The row of a sample: its JSON as fields, its other small texts by their suffix, the first sound as the clip."""
+    """The row of a sample: its JSON as fields, other small texts by suffix, the first audio file as the clip."""
     if not members:
         return
     id, fields, sound = f"{shard.name}/{key}", dict[str, Any](), None
@@ -210,7 +210,7 @@ def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) ->
 
 
 def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]:
-    """What a member that is no sound adds to the fields; what is not text cannot be carried over."""
+    """What a member that is not audio adds to the fields; members that are not text are ignored."""
     with shard.open("rb") as file:
         file.seek(member.offset_data)
         content = file.read(member.size)

@@ -33,7 +33,7 @@ class Filter:
     test: Test
 
     def __call__(self, row: dict[str, Any]) -> bool:
-        """Whether to keep a row. A comparison with a field that is missing, or of another kind, does not hold."""
+        """Whether to keep a row. A comparison with a field that is missing, or of another type, is false."""
         return self.test(row)
 
 
@@ -51,7 +51,7 @@ def parse_filter(text: str) -> Filter:
 
 
 class _Parser:
-    """Reads from left to right; `or` binds less than `and`, and that less than `not`."""
+    """A recursive-descent parser; `not` binds tighter than `and`, which binds tighter than `or`."""
 
     def __init__(self, text: str) -> None:
         self.text, self.fields, self._position = text, set[str](), 0
@@ -107,7 +107,7 @@ class _Parser:
         return test
 
     def end(self) -> None:
-        """Nothing may be left."""
+        """Raise if anything is left."""
         if self._tokens:
             raise self._error(self._tokens[0][1])
 

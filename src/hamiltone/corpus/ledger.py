@@ -1,7 +1,7 @@
-"""The list of clips that are done, which outlives the run: one line of JSON each, only ever appended to.
+"""The list of finished clips, which outlives the run: one line of JSON each, append-only.
 
-A line is written after the clip's file is in its place and synced, and is synced itself before anyone is told. So
-whatever is killed, and whenever, a clip in the list is whole; one that is missing is done again, with the same result.
+A line is written after the clip's file is in place and synced, and is itself synced before it is reported. So whatever
+is killed, and whenever, a clip in the list is complete; a missing one is done again, with the same result.
 """
 
 import json
@@ -14,19 +14,19 @@ from hamiltone.errors import InputError
 
 
 class Ledger:
-    """Done ids and where their lines are: the lines stay on the disk."""
+    """The finished ids and the offsets of their lines, which stay on disk."""
 
     def __init__(self, path: Path) -> None:
         self._where: dict[str, int] = {}
         self._failed: set[str] = set()
         self.seconds = 0.0
-        """How much audio the clips hold that are done."""
+        """Seconds of audio in the finished clips."""
         self._file = path.open("a+b")
         _drop_torn_line(self._file)
         self._file.seek(0)
         while line := self._file.readline():
             entry = _parse(line)
-            if entry is not None:  # a line that the disk has damaged costs its clip another turn, no more
+            if entry is not None:  # a damaged line only means that its clip is done again
                 self._note(entry, self._file.tell() - len(line))
 
     def __contains__(self, id: str) -> bool:
@@ -41,7 +41,7 @@ class Ledger:
         return len(self._failed)
 
     def get(self, id: str) -> dict[str, Any] | None:
-        """What became of a clip."""
+        """The entry of a clip."""
         if id not in self._where:
             return None
         self._file.seek(self._where[id])
@@ -59,7 +59,7 @@ class Ledger:
         return list(self._failed)
 
     def add(self, entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Append what is new and return it: a batch that came twice, since its worker died, counts once."""
+        """Append what is new and return it: a batch that arrives twice, because its worker died, counts once."""
         new = list({entry["id"]: entry for entry in entries if entry["id"] not in self}.values())
         if not new:
             return []
@@ -70,7 +70,9 @@ class Ledger:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise InputError(f"{self._file.name}: cannot write: {error.strerror}; the same command goes on") from error
+            raise InputError(
+                f"{self._file.name}: cannot write: {error.strerror}; run the same command again to resume"
+            ) from error
         for entry, line in zip(new, lines, strict=True):
             self._note(entry, start)
             start += len(line)
@@ -90,7 +92,7 @@ class Ledger:
 
 
 def to_line(row: dict[str, Any]) -> bytes:
-    """A row as a line of JSON; what is no text in UTF-8 is escaped.
+    """A row as a line of JSON; what is not valid UTF-8 is escaped.
 
     >>> to_line({"text": "Grüße \\udce9"}).decode()
     '{"text": "Grüße \\\\udce9"}\\n'
@@ -99,7 +101,7 @@ def to_line(row: dict[str, Any]) -> bytes:
 
 
 def _drop_torn_line(file: Any) -> None:
-    """Cut off what follows the last end of a line: the write that a kill or a crash interrupted."""
+    """Cut off what follows the last line break: a write that a kill or a crash interrupted."""
     end = position = file.seek(0, os.SEEK_END)
     while position:
         start = max(position - 65536, 0)

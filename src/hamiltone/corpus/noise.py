@@ -1,4 +1,4 @@
-"""What was taken out of a recording, and how it sounds before and after: block by block, in constant memory."""
+"""The noise removed from a recording, and its rating before and after: block by block, in constant memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ _SILENCE = 1e-12
 
 @dataclass(frozen=True)
 class Noise:
-    """The level of what was taken out in dB of full scale, and that of the rest above it; None is none at all."""
+    """The level of the removed noise in dB of full scale, and of the rest above it; None if there is none."""
 
     noise_db: float | None
     snr_db: float | None
 
 
 def estimate_noise(source: Path, result: Path) -> Noise:
-    """Compare a recording with its enhanced version: their difference is the noise, as far as the model heard it."""
+    """Compare a recording with its enhanced version: their difference is the noise, as far as the model found it."""
     taken = kept = 0.0
     count = 0
     with open_reader(source) as before, open_reader(result) as after:
         while len(clean := after.read(_BLOCK)):
             noisy = before.read(len(clean))
-            clean = clean[: len(noisy)]  # of a damaged source, the result may hold more than this reader finds
+            clean = clean[: len(noisy)]  # the result of a damaged source may be longer than this reader gets
             taken += float(np.square(noisy - clean, dtype=np.float64).sum())
             kept += float(np.square(clean, dtype=np.float64).sum())
             count += noisy.size

@@ -1,4 +1,4 @@
-"""The folder of a run: enhanced audio, manifests in the order of the input, and what a later start goes on from.
+"""The folder of a run: enhanced audio, manifests in the order of the input, and the state to resume from.
 
 ```text
 OUTPUT/

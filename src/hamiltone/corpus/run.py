@@ -19,17 +19,17 @@ from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
 
 ROUND = 65_536
-"""Clips that an engine is given at once: what bounds the memory of the driver, apart from the ids."""
+"""Clips that an engine is given at once, which bounds the memory of the driver apart from the ids."""
 BATCH = 8
-"""Clips that a worker is given at once, and that are done again if it dies."""
+"""Clips that a worker is given at once; they are done again if it dies."""
 _ADDED = ("enhanced_filepath", "seconds", "noise_db", "snr_db")
 _LOST = "its worker died each time it was tried"
-_LATE = "came while the run was under way; the same command enhances it"
+_LATE = "was added during the run; run the same command again to enhance it"
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to enhance, where to, and how; `keep` is a filter as `parse_filter` reads it."""
+    """What to enhance, where to, and how; `keep` is an expression for `parse_filter`."""
 
     source: Path
     output: Path
@@ -40,13 +40,13 @@ class Job:
     keep: str | None = None
 
     def stage_arguments(self) -> dict[str, Any]:
-        """What an `EnhanceStage` is made with."""
+        """The arguments of `EnhanceStage`."""
         output = str(self.output.absolute())
         how = {"model": self.model, "strength": self.strength, "format": self.format, "score": self.score}
         return {"output": output, **how}
 
     def settings(self) -> dict[str, Any]:
-        """What two starts must have in common to be one run: all that the audio and its figures depend on."""
+        """Everything that the audio and its measurements depend on; a run is only resumed with the same settings."""
         model = self.model
         if model is not None and Path(model).is_file():
             model = f"sha256:{hashlib.sha256(Path(model).read_bytes()).hexdigest()}"
@@ -55,14 +55,14 @@ class Job:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The fields that a row gets."""
+        """The fields that are added to a row."""
         before = tuple(f"{name}_before" for name in RATINGS)
         return (*_ADDED, *RATINGS, *before, "note") if self.score else (*_ADDED, "note")
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run has come: clips in all, done and failed, seconds of audio, workers heard of in the last minutes."""
+    """The progress of a run: clips in total, done and failed, seconds of audio, workers active in the last minutes."""
 
     total: int
     done: int
@@ -80,7 +80,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Summary:
-    """What came of a run; `new` clips, the seconds `elapsed` and the `busy` ones of all workers are of this start."""
+    """The outcome of a run; `new` clips, seconds `elapsed` and `busy` seconds of all workers are since this start."""
 
     clips: int
     enhanced: int
@@ -93,7 +93,7 @@ class Summary:
 
 
 Engine = Callable[[list[Clip], Job, int], Iterator[list[Result]]]
-"""Enhances clips, by so many at once, and yields results in any order as they come; it may lose some."""
+"""Enhances clips in batches of a given size and yields results in any order as they come; it may lose some."""
 
 
 def in_process(clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
@@ -104,10 +104,10 @@ def in_process(clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]
 
 
 def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], None] = lambda status: None) -> Summary:
-    """Enhance what is missing of a corpus, then write its manifests; the same call goes on where one was killed.
+    """Enhance the missing clips of a corpus, then write its manifests; the same call resumes a killed run.
 
-    Clips that failed before are tried again. What is wrong with the call as a whole is an `InputError`; what is wrong
-    with a clip is a row of the error manifest, and so is a clip that twice took its worker with it.
+    Clips that failed before are tried again. A fault of the call as a whole raises an `InputError`; a fault of a clip
+    is a row of the error manifest, and so is a clip that twice killed its worker.
     """
     keep = parse_filter(job.keep) if job.keep else None
     _check(job)
@@ -118,7 +118,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
     with folder.claimed(job.settings()), Ledger(folder.ledger) as ledger:
         ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
         pace = _Pace(total, ledger, tick)
-        for batch in (BATCH, 1):  # what was lost with a batch is tried once more by itself
+        for batch in (BATCH, 1):  # clips that were lost with their batch are tried once more one by one
             expected = pace.new
             for clips in _rounds(_missing(job, ledger)):
                 expected += len(clips)
@@ -148,7 +148,7 @@ def _check(job: Job) -> None:
 
 
 def _survey(job: Job, keep: Filter | None) -> int:
-    """Count the clips, and compare the fields with those that are added and asked for."""
+    """Count the clips, and check their fields against those that are added and those that `keep` names."""
     total, names = 0, dict.fromkeys(("id", "audio_filepath"))
     for row in list_rows(job.source, job.output):
         total += row.clip is not None
@@ -172,7 +172,7 @@ def _missing(job: Job, ledger: Ledger) -> Iterator[Clip]:
 
 
 def _vanished(job: Job, ledger: Ledger) -> Iterator[str]:
-    """Clips that were done, but whose file is no longer there, or no longer as long as it was."""
+    """Finished clips whose file has vanished or changed in size."""
     for row in list_rows(job.source, job.output) if len(ledger) else ():
         if row.id in ledger and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
             path = job.output / entry["enhanced_filepath"]
@@ -186,7 +186,7 @@ def _rounds(clips: Iterator[Clip]) -> Iterator[list[Clip]]:
 
 
 class _Pace:
-    """Puts results on record and tells how fast they come."""
+    """Records results and reports how fast they come."""
 
     def __init__(self, total: int, ledger: Ledger, tick: Callable[[Status], None]) -> None:
         self._total, self._ledger, self._tick = total, ledger, tick
@@ -215,7 +215,7 @@ def _entry(result: Result) -> dict[str, Any]:
 
 
 def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter | None) -> dict[str, Any]:
-    """The rows of the input in its order, each with what became of it; returns the counts."""
+    """Write the rows of the input in order, each with its outcome; return the counts."""
     counts, seconds = dict.fromkeys(("clips", "enhanced", "dropped", "errors"), 0), 0.0
     with ExitStack() as files:
         paths = {"enhanced": folder.manifest, "errors": folder.errors, **({"dropped": folder.dropped} if keep else {})}

@@ -23,15 +23,15 @@ AUDIO = "audio"
 class EnhanceStage:
     """Enhances clips into ``audio/`` of an output folder; the model is loaded once, with the stage.
 
-    A clip that cannot be enhanced has the reason in its `Result`; nothing is raised. A file is in its place only when
-    it is whole and synced. Its name follows from the id alone, and its content from clip, model and settings, so that
-    a clip may be done twice, even at the same time, without harm. A recording of any length takes the same memory.
+    A clip that cannot be enhanced has the reason in its `Result`; nothing is raised. A file appears only when it is
+    complete and synced. Its name depends on the id alone, and its content on clip, model and settings, so a clip may be
+    done twice, even at the same time, without harm. Memory does not depend on the length of a recording.
 
     Args:
-        output: The folder; every host must see it under the same name.
+        output: The folder; every host must see it under the same path.
         model: A bundled model, a checkpoint or an exported ``.onnx``; None is the bundled one.
         strength: How much of the result to take, from 0 to 1.
-        format: ``flac`` or ``wav``; rate and channels are kept, and so are the bits of a sample.
+        format: ``flac`` or ``wav``; sample rate, channels and bit depth are kept.
         score: Rate each clip with DNSMOS, before and after.
         threads: CPU threads of this process; results are the same only for the same number.
 
@@ -57,7 +57,7 @@ class EnhanceStage:
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
 
     def target(self, clip: Clip) -> str:
-        """Where a clip goes, below the output folder: at most 256 folders, names that every file system takes."""
+        """Where a clip goes, below the output folder: at most 256 folders, names that every file system accepts."""
         digest = hashlib.sha256(clip.id.encode(errors="surrogateescape")).hexdigest()
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", clip.name)[:60]
         return f"{AUDIO}/{digest[:2]}/{name}-{digest[:16]}.{self.format}"
@@ -69,7 +69,7 @@ class EnhanceStage:
             found = self._enhance(clip)
         except InputError as error:
             found = {"error": str(error)}
-        except Exception as error:  # one clip must not end the others
+        except Exception as error:  # one bad clip must not stop the others
             found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
         return Result(clip.id, **found, elapsed=round(time.perf_counter() - started, 3), worker=self._worker)
 

@@ -1,4 +1,4 @@
-"""What happens to sound on its way: colour, narrow bands, rooms, level, clipping and codecs. Nothing here delays it."""
+"""Effects on sound: colour, narrow bands, rooms, level, clipping and codecs. None of them delays it."""
 
 from collections.abc import Callable
 
@@ -54,9 +54,9 @@ def limit_band(rng: np.random.Generator, signal: Signal) -> Signal:
 
 
 def retune(rng: np.random.Generator, draw: Callable[[int], Signal], length: int) -> Signal:
-    """Speech played up to 15 % slower or faster: another pitch, tract and tempo, so as good as another speaker.
+    """Speech played up to 15 % slower or faster: another pitch, vocal tract and tempo, almost another speaker.
 
-    `draw` gives as many samples as it is asked for.
+    `draw` returns as many samples as it is asked for.
 
     Shape:
         returns: ``(length,)``
@@ -106,7 +106,7 @@ def set_level(noisy: Signal, clean: Signal, level_db: float) -> tuple[Signal, Si
 
 
 def clip(rng: np.random.Generator, signal: Signal) -> Signal:
-    """Overload: cut hard or bend softly what lies above 1 to 12 dB below the peak.
+    """Overload: clip hard or softly at 1 to 12 dB below the peak.
 
     Shape:
         signal, returns: ``(L,)``

@@ -44,13 +44,13 @@ from hamiltone.errors import InputError
 class Segments(Dataset[tuple[Tensor, Tensor]], ABC):
     """Training segments by key; a subclass implements `make`, which draws one segment from a random generator.
 
-    Every epoch goes through the items in an order of its own, so keys need no shuffling.
+    Every epoch goes through the items in a different order, so keys need no shuffling.
 
     Args:
         segment: Samples of a segment.
         items: How many pairs or recordings there are to draw from.
         length: Segments of an epoch, fewer or more than items; by default as many.
-        seed: With epoch and index it decides everything random about a segment.
+        seed: Together with epoch and index it determines everything random about a segment.
 
     Shape:
         dataset[epoch, index]: noisy and clean, float32 ``(segment,)`` each
@@ -88,7 +88,7 @@ class PairSegments(Segments):
     Args:
         audio: The decoded pairs.
         segment: Samples of a segment.
-        seed: With epoch and index it decides everything random about a segment.
+        seed: Together with epoch and index it determines everything random about a segment.
     """
 
     def __init__(self, audio: PairAudio, segment: int, *, seed: int = 0) -> None:
@@ -112,7 +112,7 @@ class RemixedPairs(Segments):
         audio: The decoded pairs.
         segment: Samples of a segment.
         length: Segments of an epoch; by default one for each item.
-        seed: With epoch and index it decides everything random about a segment.
+        seed: Together with epoch and index it determines everything random about a segment.
         variety: How mixtures vary.
         recorded: Noise from folders; without it that kind of noise is left out.
         borrowed: Speech from folders; without it all speech is that of the pairs.
@@ -151,14 +151,14 @@ class RemixedPairs(Segments):
 
 
 class MixtureFolder(Segments):
-    """Speech, noise and rooms of the folders of the DNS Challenge, mixed anew in every epoch.
+    """Speech, noise and rooms from folders as in the DNS Challenge, mixed afresh in every epoch.
 
     Args:
         speech: Clean speech by speaker.
         noise: Recordings of noise.
         segment: Samples of a segment.
         length: Segments of an epoch; by default one for each item.
-        seed: With epoch and index it decides everything random about a segment.
+        seed: Together with epoch and index it determines everything random about a segment.
         variety: How mixtures vary.
         rooms: Draws impulse responses for reverberant mixtures.
     """
@@ -195,7 +195,7 @@ class MixtureFolder(Segments):
         seed: int = 0,
         variety: Variety | None = None,
     ) -> "MixtureFolder":
-        """The folders `clean`, `noise` and, if there is one, `impulse_responses` under `root`, however deep.
+        """The folders `clean`, `noise` and, if there is one, `impulse_responses` under `root`, with their subfolders.
 
         About `held_out` of the speakers and of the noise files belong to the validation part, by their names alone.
         Without a `cache` every file is decoded when it is needed; with one, all are decoded there once.
@@ -229,7 +229,7 @@ class SyntheticSpeech(Segments):
     Args:
         segment: Samples of a segment.
         length: Segments of an epoch.
-        seed: With epoch and index it decides everything random about a segment.
+        seed: Together with epoch and index it determines everything random about a segment.
         variety: How mixtures vary.
     """
 
@@ -265,7 +265,7 @@ class FullPairs(Dataset[tuple[Tensor, Tensor]]):
 
 
 def _speech(rng: np.random.Generator, pool: SpeechPool, item: int, length: int, variety: Variety) -> Signal:
-    """A segment of the recording `item`, at times as if another voice spoke it."""
+    """A segment of the recording `item`, sometimes with the voice changed."""
     if rng.random() >= variety.retuned:
         return pool.segment(rng, item, length)
     return retune(rng, lambda longer: pool.segment(rng, item, longer), length)

@@ -39,7 +39,7 @@ class Recordings(Protocol):
 
 
 def audio_files(folder: Path) -> list[Path]:
-    """All audio files under a folder, however deep, in a fixed order; hidden ones do not count."""
+    """All audio files under a folder and its subfolders, in a fixed order, without hidden ones."""
     if not folder.is_dir():
         raise InputError(f"{folder}: is not a folder")
     files = [path for path in folder.rglob("*") if path.suffix.lower() in FORMATS and not path.name.startswith(".")]
@@ -49,7 +49,7 @@ def audio_files(folder: Path) -> list[Path]:
 
 
 def speaker_of(path: Path) -> str:
-    """Who speaks, by the name of a file: LibriVox's `reader_00123` where it occurs, else what precedes the first `_`.
+    """The speaker by the name of a file: LibriVox's `reader_00123` if it occurs, else what precedes the first `_`.
 
     >>> speaker_of(Path("book_00012_chp_0009_reader_06709_0_seg_1.wav")), speaker_of(Path("p226_001.wav"))
     ('reader_06709', 'p226')
@@ -59,11 +59,11 @@ def speaker_of(path: Path) -> str:
 
 
 def check_header(path: Path) -> AudioInfo:
-    """What the header says, once it is known to be readable and not to promise more than the file holds."""
+    """What the header says, after checking that it is readable and that the file is as long as it says."""
     info = probe(path)
     bits = PCM_BITS.get(info.encoding.subtype, 0) if info.encoding.format in {"WAV", "WAVEX"} else 0
     if path.stat().st_size < info.frames * info.channels * bits // 8:
-        raise InputError(f"{path}: is cut short; its header promises {info.seconds:.2f} s")
+        raise InputError(f"{path}: is truncated; its header says {info.seconds:.2f} s")
     if not info.frames:
         raise InputError(f"{path}: holds no samples")
     return info
@@ -81,12 +81,12 @@ def decode(path: Path, *, sample_rate: int = SAMPLE_RATE, first_channel: bool = 
         while len(block := reader.read(_BLOCK)):
             blocks.append(block[:, 0] if first_channel or block.shape[1] == 1 else block.mean(1))
         if reader.damaged:
-            raise InputError(f"{path}: is cut short or damaged; {reader.missing:.2f} s are missing")
+            raise InputError(f"{path}: is truncated or damaged; {reader.missing:.2f} s are missing")
     if not blocks:
         raise InputError(f"{path}: holds no samples")
     signal: Signal = np.concatenate(blocks)
     if not np.isfinite(signal).all():
-        raise InputError(f"{path}: holds samples that are no numbers")
+        raise InputError(f"{path}: holds samples that are NaN or infinite")
     return resample(signal, rate, sample_rate, quality="HQ")
 
 
@@ -103,7 +103,7 @@ def summarise(faults: Sequence[str], count: int, what: str) -> str:
 class FileRecordings:
     """Recordings decoded from their files whenever they are asked for: for corpora too large to keep decoded.
 
-    The headers are read at once, so that a broken file shows before training and not in the midst of it.
+    The headers are read immediately, so that a broken file shows up before training and not during it.
     """
 
     def __init__(self, paths: Iterable[Path], *, skip: bool = False) -> None:

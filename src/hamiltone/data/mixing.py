@@ -1,4 +1,4 @@
-"""Speech and noise at a signal-to-noise ratio, and everything that may happen to a mixture on its way."""
+"""Speech and noise at a signal-to-noise ratio, and the effects applied to a mixture."""
 
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -19,7 +19,7 @@ _QUIET_NOISE = decibels(-20)
 class Variety:
     """How training mixtures vary: ranges in dB, weights of the kinds of noise, and probabilities of each effect.
 
-    A kind of noise that a data set has no source of is left out; the weights of the others keep their proportions.
+    A kind of noise for which a data set has no source is left out; the weights of the others keep their proportions.
     """
 
     snr_db: tuple[float, float] = (-8.0, 20.0)  # range of the signal-to-noise ratio
@@ -80,9 +80,9 @@ PLAIN = Variety(
 def mix(
     speech: Signal, noise: Signal, snr_db: float, *, least_speech: float = 1e-4, least_noise: float = 1e-4
 ) -> Signal:
-    """Speech plus the noise scaled so that their active levels stand `snr_db` apart.
+    """Speech plus the noise scaled so that their active levels are `snr_db` apart.
 
-    Lower levels than the least ones are raised to them, so that silence neither mutes the noise nor amplifies it.
+    Levels below the given minimum count as the minimum, so that silence neither mutes the noise nor amplifies it.
 
     Shape:
         speech, noise, returns: ``(L,)``
@@ -100,7 +100,7 @@ def compose(
 ) -> tuple[Signal, Signal]:
     """A noisy signal and its clean target. The target is never delayed against the noisy signal, and never clips.
 
-    Equaliser, room, band and level shape the target too, so that it can be attained; codec and clipping do not.
+    Equaliser, room, band and level shape the target too, so that it can be reached; codec and clipping do not.
 
     Shape:
         speech, noise: ``(L,)``, the speech at `NOMINAL_DB`, the noise at about unit level

@@ -1,6 +1,6 @@
-"""Noises made on the spot: each is a function of a generator and a length, at about unit level.
+"""Synthetic noises: each is a function of a generator and a length, at about unit level.
 
-Broadband noises are here, those with a pitch in `tonal`; `synthetic_noise` draws one of all. Babble is summed from
+Broadband noises are here, those with a pitch in `tonal`; `synthetic_noise` draws any of them. Babble is a sum of
 speech.
 """
 
@@ -78,7 +78,7 @@ def clicks(rng: np.random.Generator, length: int) -> Signal:
 
 
 def bursts(rng: np.random.Generator, length: int) -> Signal:
-    """Knocks, slams, clatter: noise that starts suddenly and decays within 10 to 400 ms, some times a second.
+    """Knocks, slams, clatter: noise that starts suddenly and decays within 10 to 400 ms, a few times a second.
 
     Shape:
         returns: ``(L,)``
@@ -92,7 +92,7 @@ def bursts(rng: np.random.Generator, length: int) -> Signal:
 
 
 def babble(rng: np.random.Generator, talkers: Sequence[Signal]) -> Signal:
-    """Many speaking at once, some nearer than others.
+    """Many talkers at once, some nearer than others.
 
     Shape:
         talkers: each ``(L,)``
@@ -118,7 +118,7 @@ NOISES: dict[str, Noise] = {
 
 
 def synthetic_noise(rng: np.random.Generator, length: int) -> Signal:
-    """One of the noises; those with pitch and those without one are often joined by a steady one beneath.
+    """One of the noises, with or without pitch, often with a quieter steady one added.
 
     Shape:
         returns: ``(L,)``

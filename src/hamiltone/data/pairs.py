@@ -27,7 +27,7 @@ _ADVICE = "repair or remove these files (to train without them: data.skip_faults
 
 @dataclass(frozen=True)
 class Pair:
-    """A clean recording and the same with noise; `frames` samples each, at the rate of the files."""
+    """A clean recording and the same with noise; `frames` samples each, at the sample rate of the files."""
 
     name: str
     speaker: str
@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairScan:
-    """The sound pairs of two folders, and one line for every fault."""
+    """The valid pairs of two folders, and one line for every fault."""
 
     pairs: tuple[Pair, ...]
     faults: tuple[str, ...]
@@ -114,7 +114,7 @@ def _by_name(folder: Path, faults: list[str]) -> dict[str, Path]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in _SUFFIXES and not path.name.startswith("."):
             if path.stem in files:
-                faults.append(f"{_short(path)}: is there twice, also as {files[path.stem].name}")
+                faults.append(f"{_short(path)}: exists twice, also as {files[path.stem].name}")
             files.setdefault(path.stem, path)
     return files
 
@@ -161,7 +161,7 @@ def split_speakers(
 
 
 def is_test_folder(path: Path) -> bool:
-    """Whether a folder, or one that it lies in, is named as test data; links are followed to what they stand for.
+    """Whether a folder, or one that contains it, is named as test data; links are followed.
 
     >>> is_test_folder(Path("VoiceBank/noisy_testset_wav")), is_test_folder(Path("VoiceBank/noisy_trainset_28spk_wav"))
     (True, False)

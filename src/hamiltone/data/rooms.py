@@ -14,7 +14,7 @@ from hamiltone.data.signals import SAMPLE_RATE, Signal, fast_length, irfft, rfft
 from hamiltone.errors import InputError
 
 LEAD = 40
-EARLY = 0.05  # seconds after the direct sound that still belong to it for the ear
+EARLY = 0.05  # seconds after the direct sound that the ear counts as part of it
 TAPS = SAMPLE_RATE // 2  # longer responses are faded out
 
 Rooms = Callable[[np.random.Generator], Signal]

@@ -50,7 +50,7 @@ def unit_level(signal: Signal) -> Signal:
 
 @lru_cache(maxsize=64)
 def fast_length(length: int) -> int:
-    """The next length from `length` up that has no prime factor above five, for which transforms are fast.
+    """The smallest length of at least `length` without a prime factor above five, for which transforms are fast.
 
     >>> fast_length(16001)
     16200
@@ -78,7 +78,7 @@ def irfft(spectrum: NDArray[np.complex64], size: int) -> Signal:
 
 
 def convolve(signal: Signal, response: Signal, delay: int = 0) -> Signal:
-    """The signal under one response or several; the output starts `delay` samples late.
+    """The signal convolved with one response or several; the output starts `delay` samples late.
 
     Shape:
         signal: ``(L,)``
@@ -112,7 +112,7 @@ def _kernel_window() -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def octaves() -> NDArray[np.float64]:
-    """The bins of a zero-phase filter in octaves above 62.5 Hz; the lowest two stand at zero and below.
+    """The bins of a zero-phase filter in octaves above 62.5 Hz; the lowest two are at zero and below.
 
     Shape:
         returns: ``(BINS,)``

@@ -1,4 +1,4 @@
-"""Where mixtures take their speech and their noise from."""
+"""The sources of speech and noise for mixtures."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from hamiltone.data.store import AudioStore, open_store
 from hamiltone.data.synthetic import NOMINAL_DB
 from hamiltone.errors import InputError
 
-_SILENCE = 1e-4  # no recording is amplified as if it were quieter than this
+_SILENCE = 1e-4  # recordings below this level are amplified as if they had it
 _TALKERS = (4, 10)
 
 
@@ -41,7 +41,7 @@ class PairAudio:
     def open(
         cls, pairs: Sequence[Pair], cache: Path, *, sample_rate: int = SAMPLE_RATE, progress: Progress | None = None
     ) -> Self:
-        """Decode all pairs into the folder `cache`, or find them there."""
+        """Decode all pairs into the folder `cache`, unless they are there already."""
         total = 2 * len(pairs)
 
         def shifted(by: int) -> Progress | None:
@@ -101,7 +101,7 @@ class SpeechPool:
         return [self._recordings.paths[row] for row in self._rows]
 
     def segment(self, rng: np.random.Generator, index: int, length: int) -> Signal:
-        """A random part ``(length,)``; what a short recording leaves open is filled by others of the same speaker."""
+        """A random part ``(length,)``; short recordings are followed by others of the same speaker."""
         same, segment, end = self._of_speaker[self.speakers[index]], np.zeros(length, np.float32), 0
         while end < length:
             row = self._rows[index]
@@ -168,7 +168,7 @@ class Babble:
 
 
 class MadeNoise:
-    """Noise made on the spot."""
+    """Synthetic noise."""
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
         return synthetic_noise(rng, length)
@@ -178,7 +178,7 @@ class NoiseBlend:
     """One of several sources by weight; with the probability `layered` a second one up to 15 dB below the first.
 
     Args:
-        sources: Weights and what they choose between; a weight of zero leaves a source out.
+        sources: Pairs of a weight and a source; a weight of zero leaves the source out.
         layered: The probability of the second noise.
     """
 
@@ -209,5 +209,5 @@ def _part(rng: np.random.Generator, frames: int, length: int) -> tuple[int, int]
 
 
 def _mirror(noise: Signal, length: int) -> Signal:
-    """Play a short noise forth and back until it fills `length`: no seam clicks."""
+    """Play a short noise forwards and backwards until it fills `length`, so that no seam clicks."""
     return noise if len(noise) == length else np.pad(noise, (0, length - len(noise)), "symmetric")

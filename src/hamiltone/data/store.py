@@ -76,9 +76,9 @@ def open_store(
 ) -> AudioStore:
     """The decoded audio of `paths` from the folder `cache`; decoded there first if it is not, or if a file changed.
 
-    What is in the cache is known by the path, size and time of change of every file. Files of another rate are
-    resampled, channels averaged. Two runs may build the same store at once; each sees a whole one or none. What was
-    made of files that changed since stays in the cache until it is deleted by hand.
+    The cache is keyed by the path, size and modification time of every file. Files of another rate are resampled,
+    channels averaged. Two runs may build the same store at once; each sees a complete one or none. Stores of files that
+    have changed since stay in the cache until they are deleted by hand.
 
     All files that cannot be decoded are named in one `InputError`, or with `skip` left out and listed in `faults`.
     """
@@ -101,7 +101,7 @@ def open_store(
 
 
 def _find(index: Path) -> AudioStore | None:
-    with suppress(OSError, ValueError, KeyError):  # absent, or damaged by others
+    with suppress(OSError, ValueError, KeyError):  # absent or damaged
         return AudioStore(index)
     return None
 
@@ -136,6 +136,6 @@ def _build(paths: Sequence[Path], index: Path, sample_rate: int, skip: bool, pro
                 progress(done, len(paths))
         if content["faults"] and not (skip and content["paths"]):
             raise InputError(summarise(content["faults"], len(paths), "files"))
-    # The index comes last: where it stands, the samples are whole.
+    # The index comes last: if it exists, the samples are complete.
     with replacing(index) as temporary:
         temporary.write_text(json.dumps(content), "utf-8")

@@ -1,4 +1,4 @@
-"""Speech-like sound made on the spot: a voice with pitch and formants, consonants and pauses, and no meaning."""
+"""Synthetic speech-like sound: a voice with pitch and formants, consonants and pauses, but no meaning."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ _HZ = np.linspace(0, SAMPLE_RATE / 2, _FRAME // 2 + 1)
 
 @dataclass(frozen=True)
 class _Track:
-    """What the mouth does, frame by frame ``(T,)``: loudness of the voice and of friction, and where each sounds."""
+    """Articulation, frame by frame ``(T,)``: loudness of voice and friction, and the frequencies of each."""
 
     voice: NDArray[np.float64]
     friction: NDArray[np.float64]

@@ -27,7 +27,7 @@ class Sentence:
 
 
 def split_words(sentence: str) -> Words:
-    """The words of a sentence whose words and marks stand between spaces, as in GLUE; in lower case.
+    """The words of a sentence whose words and punctuation are separated by spaces, as in GLUE; in lower case.
 
     >>> split_words("It 's fun .")
     ('it', "'s", 'fun', '.')
@@ -36,7 +36,7 @@ def split_words(sentence: str) -> Words:
 
 
 class Vocabulary:
-    """Words by number: 0 is padding, 1 stands for every unknown word.
+    """Words by number: 0 is padding, 1 is any unknown word.
 
     >>> vocabulary = Vocabulary.of([("a", "good", "film"), ("a", "bad", "film")])
     >>> vocabulary.encode(("a", "great", "film")).tolist()
@@ -53,7 +53,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, sentences: Iterable[Words], least: int = 2) -> "Vocabulary":
-        """The words that occur at least so often, the most frequent first."""
+        """The words that occur at least `least` times, the most frequent first."""
         counts = Counter(word for words in sentences for word in words)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         kept = [word for word, count in ranked if count >= least and word not in (PADDING, UNKNOWN)]
@@ -117,12 +117,12 @@ def _label_fault(label: str, classes: int) -> str:
 
 
 def split_held_out(sentences: Sequence[Sentence], share: float) -> tuple[list[Sentence], list[Sentence]]:
-    """What to train on, and a share of the whole sentences to validate on; the same for every seed.
+    """Sentences to train on, and a share of the whole sentences to validate on; the same for every seed.
 
-    The training file of SST-2 holds, beside its sentences, the phrases they are made of. Were phrases held out one by
-    one, nearly all of them would also be trained on, within the sentences around them. Here a sentence that is part of
-    no other is held out, by a hash of its words, and with it every phrase that occurs in held-out sentences only. The
-    phrases are then left out altogether: like the development set, what is held out is whole sentences.
+    The training file of SST-2 holds, besides its sentences, the phrases they consist of. If phrases were held out one
+    by one, nearly all of them would also be trained on, inside the sentences around them. So only sentences that are
+    part of no other are held out, chosen by a hash of their words, together with every phrase that occurs in held-out
+    sentences only. Those phrases are used for neither: like the development set, the held-out part is whole sentences.
     """
     owners = find_owners({sentence.words for sentence in sentences})
     hidden = {words for words, whole in owners.items() if all(_hash(owner) < share for owner in whole)}
@@ -136,7 +136,7 @@ def split_held_out(sentences: Sequence[Sentence], share: float) -> tuple[list[Se
 
 
 def find_owners(phrases: set[Words]) -> dict[Words, list[Words]]:
-    """The whole sentences in which each phrase occurs word for word; those occur in no other, and own themselves.
+    """The whole sentences in which each phrase occurs word for word; a sentence that occurs in no other owns itself.
 
     >>> find_owners({("a", "good", "film"), ("good",)})
     {('a', 'good', 'film'): [('a', 'good', 'film')], ('good',): [('a', 'good', 'film')]}

@@ -22,15 +22,15 @@ def collate(samples: Sequence[Sample]) -> tuple[Tensor, Tensor]:
 
 
 class SentenceSamples:
-    """Training sentences in which every word is replaced by the unknown one with a probability `word_dropout`.
+    """Training sentences in which every word is replaced by the unknown word with a probability of `word_dropout`.
 
-    So the model learns to do without a word, and what to make of those it will not know.
+    So the model learns to cope with a missing word, and with words that it does not know.
 
     Args:
         sentences: The training sentences.
         vocabulary: Turns words into numbers.
         word_dropout: The probability with which a word is replaced.
-        seed: With epoch and index it decides which words are replaced.
+        seed: Together with epoch and index it determines which words are replaced.
 
     Shape:
         dataset[epoch, index]: numbers of words ``(N,)``, and the label
@@ -60,7 +60,7 @@ class SentenceSamples:
 def sentence_batches(
     sentences: Sequence[Sentence], vocabulary: Vocabulary, size: int = 128
 ) -> list[tuple[Tensor, Tensor]]:
-    """Sentences as they are, the shortest first: words ``(B, N)`` and labels ``(B,)``."""
+    """Unaltered sentences, the shortest first: words ``(B, N)`` and labels ``(B,)``."""
     samples = [(torch.from_numpy(vocabulary.encode(s.words)), s.label) for s in sentences]
     samples.sort(key=lambda sample: len(sample[0]))
     return [collate(samples[first : first + size]) for first in range(0, len(samples), size)]

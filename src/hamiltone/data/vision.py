@@ -26,7 +26,7 @@ _NAMES = "fine_label_names.txt"
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images ``(N, 3, H, W)`` of bytes, their labels ``(N,)``, and the names of the classes that the labels count."""
+    """Images ``(N, 3, H, W)`` of bytes, their labels ``(N,)``, and the names of the classes."""
 
     images: Pixels
     labels: NDArray[np.int64]
@@ -46,7 +46,7 @@ class ImageSet:
 
 
 def read_images(path: Path, split: Split, *, progress: Progress | None = None) -> ImageSet:
-    """The images of a split, whatever `path` is.
+    """The images of a split, from any of these formats:
 
     - CIFAR-100's ``cifar-100-binary.tar.gz``, or the folder in it with train.bin and test.bin;
     - an .npz with the arrays train_x, train_y, test_x, test_y ``(N, H, W, 3)`` and ``(N,)`` and the names `classes`;
@@ -55,7 +55,7 @@ def read_images(path: Path, split: Split, *, progress: Progress | None = None) -
     if path.is_dir():
         return _read_folder(path, split, progress)
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder of images")
+        raise InputError(f"{path}: no such file or folder of images")
     if path.suffix == ".npz":
         return _check(path, *_read_npz(path, split))
     if tarfile.is_tarfile(path):
@@ -64,7 +64,7 @@ def read_images(path: Path, split: Split, *, progress: Progress | None = None) -
 
 
 def split_held_out(images: ImageSet, share: float) -> tuple[ImageSet, ImageSet]:
-    """The images without a share of every class, and those, evenly spaced; the same ones for every seed."""
+    """Split off a share of every class, evenly spaced: the rest and that share, the same for every seed."""
     held_out = np.zeros(len(images), bool)
     for label, name in enumerate(images.classes):
         rows = np.flatnonzero(images.labels == label)
@@ -112,7 +112,7 @@ def _read_archive(path: Path, split: Split) -> tuple[Pixels, NDArray[np.int64], 
             parts = {name: archive.extractfile(members[name]) for name in wanted & members.keys()}
             content = {name: part.read() for name, part in parts.items() if part}
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise InputError(f"{path}: is cut short or damaged: {error}") from None
+        raise InputError(f"{path}: is truncated or damaged: {error}") from None
     return _parse_binary(path, split, content)
 
 

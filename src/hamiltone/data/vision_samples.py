@@ -42,7 +42,7 @@ def shifted(rng: np.random.Generator, image: Pixels, shift: int) -> Pixels:
 
 
 def erase(rng: np.random.Generator, image: Pixels) -> Pixels:
-    """A copy with a box of 2 to 33 % of the area, of any proportion from 0.3 to 3.3, filled with noise."""
+    """A copy in which a box of 2 to 33 % of the area, with an aspect ratio of 0.3 to 3.3, is filled with noise."""
     _, height, width = image.shape
     for _ in range(10):
         area = height * width * rng.uniform(0.02, 1 / 3)
@@ -63,7 +63,7 @@ class AugmentedImages:
     Args:
         images: The training images.
         augmentation: How they are varied.
-        seed: With epoch and index it decides everything random about a sample.
+        seed: Together with epoch and index it determines everything random about a sample.
 
     Shape:
         dataset[epoch, index]: image float32 ``(3, H, W)`` in [0, 1], and probabilities of the classes ``(classes,)``
@@ -88,7 +88,7 @@ class AugmentedImages:
     def _draw(
         self, rng: np.random.Generator, index: int, share: float, target: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """A share of an augmented image; the same share of its class goes to the target."""
+        """A share of an augmented image, and the same share of its class for the target."""
         settings, image = self._augmentation, self._images.images[index]
         if settings.shift:
             image = shifted(rng, image, settings.shift)
@@ -101,7 +101,7 @@ class AugmentedImages:
 
 
 class ImageBatches:
-    """Images as they are, in ready batches.
+    """Unaltered images in ready batches.
 
     Shape:
         batches[number]: images float32 ``(B, 3, H, W)`` in [0, 1], and labels ``(B,)``

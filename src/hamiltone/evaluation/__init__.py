@@ -1,4 +1,4 @@
-"""Judging a system on folders of noisy and clean recordings: scores per file, means with intervals, comparisons."""
+"""Scores of a system on folders of noisy and clean recordings: per file, means with intervals, comparisons."""
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 

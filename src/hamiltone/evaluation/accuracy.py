@@ -20,7 +20,7 @@ Batch = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many of `count` samples a checkpoint classified correctly; `seed` is that of its training, if it says so."""
+    """How many of `count` samples a checkpoint classified correctly; `seed` is that of its training, if known."""
 
     checkpoint: str
     attention: str
@@ -60,7 +60,7 @@ def accuracy_of(checkpoint: Path, data: Path, split: str | None = None) -> Accur
 def labelled_batches(
     header: Header, data: Path, split: str | None = None, *, size: int = 128
 ) -> Sequence[Batch] | ImageBatches:
-    """A split of the data that a classifier was trained on, ready to run it on."""
+    """A split of the data that a classifier was trained on, in batches."""
     match header.config:
         case VisionConfig():
             split = split or "test"
@@ -68,14 +68,14 @@ def labelled_batches(
                 raise InputError(f"images have a train and a test split, not {split!r}")
             images = read_images(data, "test" if split == "test" else "train")
             if images.classes != header.classes or images.size != header.config.size:
-                raise InputError(f"{data}: has other classes or another size of images than the model was trained on")
+                raise InputError(f"{data}: has other classes or another image size than the model was trained on")
             return ImageBatches(images, size)
         case TextConfig():
             path = data / f"{split or 'dev'}.tsv"
             sentences = read_glue(path, classes=len(header.classes), limit=header.config.limit)
             return sentence_batches(sentences, Vocabulary(header.words), size)
         case _:
-            raise InputError("only classifiers have an accuracy; judge speech with hamiltone evaluate")
+            raise InputError("only classifiers have an accuracy; score speech models with hamiltone evaluate")
 
 
 def aggregate(accuracies: Iterable[Accuracy]) -> list[Aggregate]:

@@ -10,7 +10,7 @@ from hamiltone.metrics import Difference, paired_difference
 def compare(first: Report, second: Report) -> dict[str, Difference]:
     """For each metric of both reports, the mean of first - second over the files they share, with a 95 % interval.
 
-    A metric that no file has in both is left out.
+    A metric for which no file has a score in both reports is left out.
     """
     ours, theirs = ({file.name: file.scores for file in report.files} for report in (first, second))
     names = sorted(ours.keys() & theirs.keys())
@@ -20,5 +20,5 @@ def compare(first: Report, second: Report) -> dict[str, Difference]:
         if np.isfinite(pairs).all(1).any():
             differences[metric] = paired_difference(pairs[:, 0], pairs[:, 1], np.random.default_rng(0))
     if not differences:
-        raise InputError("the two reports share no score of a file; evaluate both on the same folders")
+        raise InputError("the two reports have no scored file in common; evaluate both on the same folders")
     return differences

@@ -30,11 +30,11 @@ class Report:
     files: tuple[FileScores, ...]
 
     def values(self, metric: str) -> list[float]:
-        """The score of every file, NaN where it has none."""
+        """The score of every file, NaN if it has none."""
         return [file.scores[metric] for file in self.files]
 
     def summary(self) -> dict[str, Interval | None]:
-        """The mean of every metric with its 95 % bootstrap interval; None where no file has a score."""
+        """The mean of every metric with its 95 % bootstrap interval; None if no file has a score."""
         return {metric: _interval(self.values(metric)) for metric in self.metrics}
 
     def by_snr(self) -> dict[str, dict[str, Interval | None]]:

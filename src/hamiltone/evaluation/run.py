@@ -1,6 +1,6 @@
 """Score every file of a test set, in parallel.
 
-The reference never touches the output: no alignment of sign, level or time before a metric sees it.
+The output is never aligned with the reference in sign, level or time before it is scored.
 """
 
 import math
@@ -26,7 +26,7 @@ DEFAULT_METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "ssnr")
 
 
 def default_metrics(clean: Path | None) -> tuple[str, ...]:
-    """What is measured unless one asks for something else: without a clean folder what needs no reference."""
+    """The default metrics: those with a reference, or without a clean folder those that need none."""
     return WITHOUT_REFERENCE if clean is None else DEFAULT_METRICS
 
 
@@ -52,7 +52,7 @@ class Folder:
     path: Path
 
     def __post_init__(self) -> None:
-        audio_files(self.path)  # refuses a folder that is not there or holds none
+        audio_files(self.path)  # raises if the folder does not exist or is empty
 
     def __str__(self) -> str:
         return self.path.resolve().name
@@ -122,7 +122,7 @@ class FileScores:
 
 
 def score_pair(pair: Pair, system: System, metrics: Sequence[str], limit: float | None = None) -> FileScores:
-    """Run the system on the first `limit` seconds of one pair and score it; what fails is NaN with a reason."""
+    """Run the system on the first `limit` seconds of a pair and score it; a metric that fails is NaN with a reason."""
     torch.set_num_threads(1)  # one file per process keeps all cores busy
     end = None if limit is None else round(limit * SAMPLE_RATE)
     seconds = min(pair.frames / pair.sample_rate, limit or math.inf)
@@ -158,11 +158,11 @@ def evaluate(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[FileScores]:
-    """Score a system on the pairs of two folders; `progress` hears how many files are done.
+    """Score a system on the pairs of two folders; `progress` is called with the number of finished files.
 
     Without a `clean` folder only metrics that need no reference can be scored; those are the default then. With
-    `seconds` every recording counts up to there. Files of another rate are resampled to 16 kHz first. What would fail
-    for every file, such as a model that cannot be loaded or a package that is not installed, is raised at once.
+    `seconds` only that much of every recording is scored. Files of another rate are resampled to 16 kHz first. What
+    would fail for every file, such as a missing model or package, is raised immediately.
     """
     metrics = metrics or default_metrics(clean)
     check_metrics(metrics)
@@ -202,11 +202,11 @@ def _score_all(
         try:
             yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # what has begun ends, nothing more begins
+            pool.shutdown(wait=False, cancel_futures=True)  # running files finish, no others start
             raise
 
 
 def _register(rules: Sequence[str]) -> None:
-    """Let a worker know the rules of the process that started it."""
+    """Register in a worker the score rules of the process that started it."""
     for rule in rules:
         register_rule(rule)

@@ -1,10 +1,10 @@
 """Speech models as ONNX files that run without torch.
 
-- `graph` is what is exported: spectra as pairs of reals in, gains out, with the level inside;
-- `layers` puts those layers into the network that onnxruntime has fused kernels for;
-- `reshapes` takes reshapes out of the way of convolutions;
+- `graph` has the modules that are exported: spectra as pairs of reals in, gains out, with the level inside;
+- `layers` replaces layers by forms for which onnxruntime has fused kernels;
+- `reshapes` moves reshapes out of the way of convolutions;
 - `check` compares the graph with the model before anything is written;
-- `write` goes from a checkpoint to a file, `int8` to a quantised one, and judges it.
+- `write` goes from a checkpoint to a file, `int8` to a quantised one with its scores.
 """
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401

@@ -10,11 +10,11 @@ from hamiltone.runtime.onnx_graph import OnnxGraph
 
 TOLERANCE = 1e-4
 LENGTHS = (2, 9, 70)
-"""Frames of the recordings that a graph is tried on; a stream is as long as the last."""
+"""Frames of the recordings that a graph is checked on; a stream is as long as the last."""
 
 
 class MismatchError(RuntimeError):
-    """The exported graph computes something else than the model: our fault, and no file is written."""
+    """The exported graph does not compute what the model does: a bug of ours; no file is written."""
 
 
 @torch.no_grad()
@@ -29,7 +29,7 @@ def check_graph(content: bytes, model: Enhancer, folded: Enhancer) -> float:
         found = torch.from_numpy(graph.gain(spectrum.numpy()))
         for name, gain in (("the exported graph", found), ("the folded model", folded.gain(spectrum))):
             difference = float((gain - expected).abs().max())
-            if not difference <= TOLERANCE:  # NaN neither
+            if not difference <= TOLERANCE:  # also catches NaN
                 raise MismatchError(
                     f"{name} differs from the model by {difference:.1e} over {spectrum.shape[1]} frames, "
                     f"more than {TOLERANCE:.0e}; nothing was written"

@@ -1,4 +1,4 @@
-"""Graphs in eight bits: weights of products rounded to int8, and what that costs on real pairs."""
+"""Graphs in eight bits: weights of matrix products rounded to int8, and what that costs on real pairs."""
 
 import logging
 import tempfile
@@ -37,14 +37,14 @@ def export_int8(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Exported, Cost]:
-    """Write a checkpoint as `export` does, with the weights of all products in int8, and judge it.
+    """Write a checkpoint as `export` does, with the weights of all matrix products in int8, and score it.
 
-    Activations are rounded as they come; convolutions and the recurrent units stay in float32. The pairs in the two
-    folders go through the graph in float32, which is checked against the model, and through the one in int8; `progress`
-    hears how many files are done.
+    Activations are quantised dynamically; convolutions and recurrent units stay in float32. The pairs in the two
+    folders go through the float32 graph, which is checked against the model, and through the int8 one; `progress` is
+    called with the number of finished files.
     """
     if noisy is None or clean is None:
-        raise InputError("--int8 needs pairs to judge what it costs: give --noisy and --clean folders")
+        raise InputError("--int8 needs pairs to measure what it costs: give --noisy and --clean folders")
     source = find_checkpoint(model)
     check_metrics(METRICS)
     target = check_target(Path(f"{source.stem}.int8.onnx") if out is None else Path(out), overwrite)
@@ -68,7 +68,7 @@ def export_int8(
 
 
 def quantised(content: bytes, description: Description) -> bytes:
-    """The graph in int8, with its description; loaded once, to see that it runs."""
+    """The graph in int8, with its description; loaded once to check that it runs."""
     import onnx
 
     import_onnxruntime()
@@ -78,7 +78,7 @@ def quantised(content: bytes, description: Description) -> bytes:
         path = Path(folder, "int8.onnx")
         logger = logging.getLogger()
         before = logger.level
-        logger.setLevel(logging.ERROR)  # it advises a preparation that would undo ours
+        logger.setLevel(logging.ERROR)  # it recommends a preprocessing step that would undo ours
         try:
             quantize_dynamic(
                 onnx.load_from_string(content),

@@ -1,6 +1,6 @@
-"""Folded layers in the form that onnxruntime has fused kernels for; they can be exported, not run.
+"""Folded layers in forms for which onnxruntime has fused kernels; they can be exported, not run.
 
-What is not listed here is exported as it is.
+Layers that are not listed here are exported unchanged.
 """
 
 import copy
@@ -36,7 +36,7 @@ def _convert(module: nn.Module) -> nn.Module:
 
 
 class Rows(nn.Module):
-    """A linear layer on a matrix of rows, product and bias in one; a gate has a product of its own.
+    """A linear layer on a matrix of rows, product and bias in one node; a gate is a separate product.
 
     Shape:
         x: ``(..., 4, in_dim)``
@@ -65,7 +65,7 @@ def _(layer: RealLinear) -> nn.Module:
 
 
 class CentredNorm(nn.Module):
-    """`QLayerNorm`: after every component is centred, by one product, it is an ordinary layer norm of all reals."""
+    """`QLayerNorm` as one product that centres every component, then an ordinary layer norm of all reals."""
 
     centre: Tensor
 
@@ -89,8 +89,8 @@ def _(norm: QLayerNorm) -> nn.Module:
 class Attention(nn.Module):
     """A folded attention with the shared score as onnxruntime's own attention.
 
-    The mean square of a quaternion's components, spread to all four, is a product with a small matrix; the gains of
-    queries and keys only ever meet as their product.
+    The mean square of a quaternion's components, copied to all four, is a product with a small matrix; the gains of
+    queries and keys are merged, since scores only depend on their product.
 
     Shape:
         x: ``(B, N, 4, dim)``
@@ -118,7 +118,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
         if key_padding_mask is not None:
-            raise ValueError("an exported attention sees all positions; leave the mask out")
+            raise ValueError("an exported attention takes no mask: it attends to all positions")
         rows = flatten(x).flatten(0, 1)  # (B · N, 4C), in the order (H, 4, D) after each product
         q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
         q, k = self._normalised(q, self.eps[0]) * self.gain, self._normalised(k, self.eps[1])

@@ -1,7 +1,7 @@
-"""Reshapes out of the way: onnxruntime fuses a convolution with what follows it only where nothing stands between.
+"""Moves reshapes out of the way: onnxruntime fuses a convolution with the next layer only if nothing is in between.
 
 The component axis of feature maps, ``(B, 4, C, T, F)``, is merged before each convolution and split after it. Between
-two convolutions most of that cancels, once it has moved past the layers that look at every number by itself.
+two convolutions most of these reshapes cancel, once they have moved past the element-wise layers.
 """
 
 import onnx_ir as ir
@@ -12,7 +12,7 @@ _PAIRED = {"Add", "Mul"}
 
 
 def tidy(model: ir.Model) -> ir.Model:
-    """Sink reshapes, and remove what is not used any more."""
+    """Sink reshapes, and remove what is no longer used."""
     sink_reshapes(model)
     for step in (RemoveUnusedNodesPass(), NameFixPass()):
         model = step(model).model
@@ -20,17 +20,17 @@ def tidy(model: ir.Model) -> ir.Model:
 
 
 def sink_reshapes(model: ir.Model) -> None:
-    """Move reshapes down, past every layer that does not care, and drop those that undo each other."""
+    """Move reshapes down past element-wise layers, and drop those that undo each other."""
     graph, changed = model.graph, True
     while changed:
         changed = False
         for node in list(graph):
-            if node.graph is not None:  # not removed since
+            if node.graph is not None:  # not removed in the meantime
                 changed |= _drop(node) or _sink(graph, node)
 
 
 def _drop(node: ir.Node) -> bool:
-    """Let a reshape read what the reshape before it read, and pass by one that changes nothing."""
+    """Let a reshape read the input of the reshape before it, and bypass one that changes nothing."""
     if node.op_type != "Reshape":
         return False
     source, result = node.inputs[0], node.outputs[0]
@@ -48,7 +48,7 @@ def _drop(node: ir.Node) -> bool:
 
 
 def _sink(graph: ir.Graph, node: ir.Node) -> bool:
-    """Let a layer work on what a reshape before it read, and reshape its result."""
+    """Let a layer read the input of the reshape before it, and reshape its result instead."""
     count = 1 if node.op_type in _ALONE else 2 if node.op_type in _PAIRED else 0
     reshapes = [_reshape_behind(value) for value in node.inputs]
     result = node.outputs[0] if count else None
@@ -82,7 +82,7 @@ def _reshape_behind(value: ir.Value | None) -> ir.Node | None:
 
 
 def _copies_a_size(reshape: ir.Node) -> bool:
-    """Whether the target shape of a reshape has zeros that stand for sizes of what it reads, or is not known."""
+    """Whether the target shape of a reshape is unknown or has zeros, which copy sizes of its input."""
     allow = reshape.attributes.get_int("allowzero", 0)
     if allow:
         return False
@@ -91,7 +91,7 @@ def _copies_a_size(reshape: ir.Node) -> bool:
 
 
 def _same(first: ir.Value | None, second: ir.Value | None) -> bool:
-    """Whether two values are known to have one shape."""
+    """Whether two values are known to have the same shape."""
     if first is None or second is None or first.shape is None or second.shape is None:
         return False
     if any(isinstance(size, ir.SymbolicDim) and size.value is None for size in first.shape):
@@ -100,6 +100,6 @@ def _same(first: ir.Value | None, second: ir.Value | None) -> bool:
 
 
 def _remove(node: ir.Node) -> None:
-    """Take out a node that nothing uses any more."""
+    """Remove a node that is no longer used."""
     if node.graph is not None and not any(value.uses() or value.is_graph_output() for value in node.outputs):
         node.graph.remove(node, safe=True)

@@ -34,7 +34,7 @@ UNSTATED = "not stated"
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written: what it is, its size in bytes and how far it is from the model."""
+    """A written file: its description, its size in bytes and its largest difference from the model."""
 
     path: str
     description: Description
@@ -52,10 +52,10 @@ def export(
 ) -> Exported:
     """Write a speech checkpoint, a bundled one by name or any other by file, as an ONNX file.
 
-    A model that streams becomes a step graph unless `window` is set, any other one a graph of whole windows. Before the
-    file appears, whole or not at all, the graph is compared with the model (see `check_graph`). Without `out` it is
-    named after the model, in the present folder. Weights that come with hamiltone are under Apache-2.0; say the
-    `licence` of others.
+    A model that streams becomes a step graph unless `window` is set, any other model a graph of whole windows. Before
+    the file is written, atomically, the graph is compared with the model (see `check_graph`). Without `out` it is named
+    after the model, in the current folder. Weights that come with hamiltone are under Apache-2.0; give the `licence` of
+    others.
     """
     source = find_checkpoint(model)
     target = check_target(Path(f"{source.stem}.onnx") if out is None else Path(out), overwrite)
@@ -71,24 +71,24 @@ def find_checkpoint(model: str | Path | None) -> Path:
 
 
 def check_packages() -> None:
-    """Refuse to begin what will fail for want of a package."""
+    """Raise an `InputError` if a package that export needs is missing."""
     if missing := [package for package in _PACKAGES if not find_spec(package)]:
         raise InputError(f'export needs {", ".join(missing)}: pip install "hamiltone[export]"')
 
 
 def check_target(target: Path, overwrite: bool) -> Path:
-    """Refuse a target that cannot be written, before the work is done."""
+    """Raise an `InputError` if the target cannot be written, before the work is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; give a file")
     if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent}")
+        raise InputError(f"{target.parent}: no such folder")
     if target.exists() and not overwrite:
-        raise InputError(f"{target} is there already; to replace it, give --overwrite")
+        raise InputError(f"{target} exists already; to replace it, give --overwrite")
     return target
 
 
 def make_graph(source: Path, licence: str = "", *, window: bool = False) -> tuple[bytes, Description, float]:
-    """The content of the ONNX file for a checkpoint, its description, and how far it is from the model."""
+    """The content of the ONNX file for a checkpoint, its description, and its largest difference from the model."""
     model, header = load_checkpoint(source)
     real = folded(model)
     description = describe(model, header, source, licence, window=window)
@@ -99,7 +99,7 @@ def make_graph(source: Path, licence: str = "", *, window: bool = False) -> tupl
 
 
 def describe(model: Enhancer, header: Header, source: Path, licence: str, *, window: bool = False) -> Description:
-    """What the file will say about itself."""
+    """The description that the file carries."""
     stft, streams = model.stft, model.streams and not window
     ours = source in bundled().values()
     with torch.no_grad():
@@ -109,7 +109,7 @@ def describe(model: Enhancer, header: Header, source: Path, licence: str, *, win
         sample_rate=model.sample_rate,
         n_fft=stft.n_fft,
         hop=stft.hop,
-        latency=stft.n_fft if streams else None,  # until the last frame that a sample lies in has been heard
+        latency=stft.n_fft if streams else None,  # a sample is final after the last frame that contains it
         licence=licence or ("Apache-2.0" if ours else UNSTATED),
         checkpoint=hashlib.sha256(source.read_bytes()).hexdigest(),
         version=hamiltone.__version__,
@@ -144,7 +144,7 @@ def _trace(model: Enhancer, description: Description) -> "ir.Model":
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the exporter has to say about itself from the user."""
+    """Silence the exporter's own messages."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -160,7 +160,7 @@ def _serialised(graph: "ir.Model") -> bytes:
     import onnx_ir as ir
 
     for node in graph.graph:
-        node.metadata_props.clear()  # where in the source it came from
+        node.metadata_props.clear()  # holds the source location
         node.doc_string = None
     proto = ir.to_proto(graph)
     del proto.graph.value_info[:]

@@ -1,4 +1,4 @@
-"""The 49 critical bands of P.862 at 16 kHz: what the perceptual model of the PESQ loss knows about the ear."""
+"""The 49 critical bands of P.862 at 16 kHz: the constants of the PESQ loss's model of hearing."""
 
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ class Bark(NamedTuple):
         warp: ``(F, K)``, from the power of each bin to power per Bark
         width: ``(K,)``, in Bark; zero for the lowest band, which is below hearing and counts in no sum
         threshold: ``(K,)``, the least audible power
-        exponent: ``(K,)``, of Zwicker's law of loudness; steeper below 4 Bark
+        exponent: ``(K,)``, the exponent of Zwicker's law of loudness; steeper below 4 Bark
     """
 
     warp: Tensor

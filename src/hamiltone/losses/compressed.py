@@ -6,7 +6,7 @@ from torch import Tensor
 from hamiltone.audio.stft import STFT
 from hamiltone.losses.inputs import as_waveforms
 
-_FLOOR = 1e-7  # power under which a bin is as good as silent; without it the gradient at zero would be infinite
+_FLOOR = 1e-7  # power below which a bin counts as silent; without it the gradient at zero would be infinite
 
 
 def compressed_spectrum_loss(
@@ -18,15 +18,15 @@ def compressed_spectrum_loss(
     hop: int = 256,
     magnitude_weight: float = 0.7,
 ) -> Tensor:
-    """Mean square error of compressed magnitudes, and of the spectra that have them.
+    """Mean square error of compressed magnitudes, and of the spectra with these magnitudes.
 
     With the spectra S of the target and Ŝ of the estimate, the exponent p and the magnitude weight w::
 
         w mean (|Ŝ|^p - |S|^p)²  +  (1 - w) mean ||Ŝ|^p e^{i arg Ŝ} - |S|^p e^{i arg S}|²
 
     Args:
-        estimate: What the model made.
-        target: What it should have made.
+        estimate: The model's output.
+        target: The clean waveform.
         exponent: p; below one it brings quiet and loud bins together.
         n_fft: Samples of a frame.
         hop: Samples between frames.

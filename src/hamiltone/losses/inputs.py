@@ -1,4 +1,4 @@
-"""What every loss asks of its two waveforms."""
+"""Checks that every loss makes of its two waveforms."""
 
 import torch
 from torch import Tensor

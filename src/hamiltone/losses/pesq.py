@@ -1,9 +1,9 @@
 """The PESQ loss: the perceptual model of ITU-T P.862 with the wideband filter and scale of P.862.2, differentiable.
 
-Left out is what serves recordings with delays: the signals are not aligned in time, so no better alignment is sought
-for bad frames either. The weights that favour the end of recordings beyond 16 s are left out too. All else is as the
-standard has it: both signals are brought to one level, so the loss does not see level, and what comes before and after
-the speech of the target is not heard. Other terms of the training loss cover both.
+Two parts of the standard are left out: time alignment, including the search for a better one in bad frames, and the
+weights that favour the end of recordings longer than 16 s. The rest follows the standard: both signals are scaled to
+the same level, so the loss is blind to level, and it ignores what comes before and after the speech of the target.
+Other terms of the training loss cover both.
 """
 
 import torch
@@ -21,7 +21,7 @@ HOP = FRAME // 2
 _SPEECH_BAND = (350.0, 3250.0)
 _LEVEL = 1e7
 _APPENDED = 5120
-_SILENCE = 1e-12  # power that tells a silent signal from one that can be amplified, for waveforms in [-1, 1]
+_SILENCE = 1e-12  # power below which a waveform in [-1, 1] counts as silent and is not amplified
 
 # The wideband input filter: a high-pass at 100 Hz.
 _NUMERATOR = (2.740826, -5.4816519, 2.740826)
@@ -38,9 +38,9 @@ _BEST = 4.5
 
 
 def pesq_loss(estimate: Tensor, target: Tensor, bark: Bark | None = None) -> Tensor:
-    """How far the raw P.862 score stays below its best, 4.5, averaged over the batch.
+    """How far the raw P.862 score is below its maximum, 4.5, averaged over the batch.
 
-    The raw score, because the MOS scale is a logistic of it and would take the gradient from the worst estimates.
+    The raw score is used because the MOS scale is a logistic of it, whose gradient vanishes for the worst estimates.
 
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz
@@ -81,7 +81,7 @@ def pesq_distance(estimate: Tensor, target: Tensor, bark: Bark | None = None) ->
 
 
 def input_filter(waveform: Tensor) -> Tensor:
-    """Bring the speech band to the standard's level and take away what lies below 100 Hz; ``(B, L)`` to the same."""
+    """Scale the speech band to the standard's level and remove what lies below 100 Hz; ``(B, L)`` to the same."""
     length = waveform.shape[-1]
     size = length + _DECAY
     size += -size % 4096  # a length that transforms fast
@@ -97,7 +97,7 @@ def input_filter(waveform: Tensor) -> Tensor:
 def active_frames(waveform: Tensor) -> tuple[Tensor, Tensor]:
     """The first and the last frame ``(B,)`` between the silences at both ends of filtered waveforms ``(B, L)``.
 
-    All frames if nothing rises out of silence.
+    If all is silent, they span all frames.
     """
     frames = _frames(waveform)
     # Five samples in a row that reach 100 on average, where speech has a level of 3000
@@ -145,7 +145,7 @@ def loudness(power: Tensor, bark: Bark) -> Tensor:
 
 
 def disturbances(estimate: Tensor, target: Tensor, bark: Bark) -> tuple[Tensor, Tensor]:
-    """What is heard of the difference in each frame, all of it and what was added: ``(B, T, K)`` to two ``(B, T)``."""
+    """The audible difference in each frame, in total and of what was added: ``(B, T, K)`` to two ``(B, T)``."""
     loud_estimate, loud_target = loudness(estimate, bark), loudness(target, bark)
     masked = 0.25 * torch.minimum(loud_estimate, loud_target)
     heard = F.relu((loud_estimate - loud_target).abs() - masked) * bark.width
@@ -155,13 +155,13 @@ def disturbances(estimate: Tensor, target: Tensor, bark: Bark) -> tuple[Tensor, 
     total_width = bark.width.sum()
     symmetric = torch.linalg.vector_norm(heard, dim=-1) * total_width.sqrt()
     asymmetric = (added * heard).sum(-1)
-    # Loud frames count a little less, and no frame without bound
+    # Loud frames count a little less, and each frame is capped
     weight = ((_audible(target, bark).sum(-1) + 1e5) / 1e7) ** -0.04
     return (weight * symmetric).clamp(max=45.0), (weight * asymmetric).clamp(max=45.0)
 
 
 def over_time(disturbance: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """L6 mean over syllables, where the worst frame rules, L2 mean over the active part: ``(B, T)`` to ``(B,)``."""
+    """L6 mean over syllables, dominated by the worst frame, then L2 over the active part: ``(B, T)`` to ``(B,)``."""
     frames = disturbance.shape[1]
     index = first[:, None] + torch.arange(frames, device=disturbance.device)  # (B, T), from the first active frame
     active = index <= last[:, None]
@@ -193,7 +193,7 @@ class PESQLoss(nn.Module):
 
     @property
     def bark(self) -> Bark:
-        """The constants, where the module is."""
+        """The constants, on the module's device."""
         return Bark(self.warp, self.width, self.threshold, self.exponent)
 
     def forward(self, estimate: Tensor, target: Tensor) -> Tensor:
@@ -206,7 +206,7 @@ def _frames(waveform: Tensor) -> int:
 
 
 def _power(spectrum: Tensor) -> Tensor:
-    """Squared modulus without the root that `abs` would take, whose gradient is bad at zero."""
+    """Squared modulus without the square root in `abs`, whose gradient is singular at zero."""
     return torch.view_as_real(spectrum).square().sum(-1)
 
 

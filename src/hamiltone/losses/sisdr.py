@@ -5,7 +5,7 @@ from torch import Tensor
 
 from hamiltone.losses.inputs import SILENCE, as_waveforms, is_silent
 
-# Beyond 60 dB there is nothing to gain, and nothing to lose below -60 dB.
+# Ratios beyond ±60 dB are clamped.
 _LIMIT = 1e-6
 
 
@@ -16,8 +16,8 @@ def sisdr_loss(estimate: Tensor, target: Tensor) -> Tensor:
 
         α = ⟨ŝ, s⟩ / ‖s‖²          loss = -10 log10(‖α s‖² / ‖ŝ - α s‖²)
 
-    A silent estimate has the worst ratio, so silence never pays. A silent target has none and counts as 0 dB without
-    gradient. Means are not removed: a constant offset is distortion.
+    A silent estimate has the worst ratio, so silence is never rewarded. A silent target has no ratio and counts as 0 dB
+    without gradient. Means are not removed: a constant offset is distortion.
 
     Shape:
         estimate, target: ``(B, L)``

@@ -8,7 +8,7 @@ from torch import Tensor
 from hamiltone.audio.stft import STFT
 from hamiltone.losses.inputs import as_waveforms, is_silent
 
-_FLOOR = 1e-7  # power under which a bin is as good as silent; without it the logarithm would chase inaudible bins
+_FLOOR = 1e-7  # power below which a bin counts as silent; without it inaudible bins would dominate the logarithm
 
 
 def multi_resolution_stft_loss(estimate: Tensor, target: Tensor, sizes: Sequence[int] = (512, 1024, 2048)) -> Tensor:
@@ -19,8 +19,8 @@ def multi_resolution_stft_loss(estimate: Tensor, target: Tensor, sizes: Sequence
         ‖ |Ŝ| - |S| ‖ / ‖ |S| ‖  +  mean | log|Ŝ| - log|S| |
 
     Args:
-        estimate: What the model made.
-        target: What it should have made.
+        estimate: The model's output.
+        target: The clean waveform.
         sizes: FFT sizes; frames overlap by three quarters.
 
     Shape:
@@ -37,9 +37,9 @@ def complex_l1_loss(estimate: Tensor, target: Tensor, n_fft: int = 400, hop: int
         mean |Re Ŝ - Re S| + mean |Im Ŝ - Im S|
 
     Args:
-        estimate: What the model made.
-        target: What it should have made.
-        n_fft: Samples of a frame; the paper takes the model's.
+        estimate: The model's output.
+        target: The clean waveform.
+        n_fft: Samples of a frame; the paper uses the model's.
         hop: Samples between frames.
 
     Shape:

@@ -1,6 +1,6 @@
-"""Metrics of speech enhancement: numpy in, float out, one family a file; `compute` runs them by name.
+"""Metrics of speech enhancement: numpy in, float out, one file per family; `compute` runs them by name.
 
-No metric aligns the output to the sign or loudness of the reference. What each is blind to by its own definition:
+No metric aligns the output with the sign or loudness of the reference. What each is blind to by its own definition:
 
 | metric | level of the output | its sign | delay |
 |---|---|---|---|
@@ -94,7 +94,7 @@ class _Pair:
 
 
 WITHOUT_REFERENCE = ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")
-"""Metrics that hear the estimate alone."""
+"""Metrics that need no reference."""
 
 METRICS: dict[str, Callable[[_Pair], float]] = {
     "pesq": lambda pair: pair.pesq,
@@ -121,7 +121,7 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
 
 
 def check_metrics(names: Iterable[str]) -> None:
-    """Refuse unknown metrics, and those whose package is not installed, before any file is scored."""
+    """Raise an `InputError` for unknown metrics, and for those whose package is not installed."""
     names = list(names)
     if unknown := [name for name in names if name not in METRICS]:
         raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")

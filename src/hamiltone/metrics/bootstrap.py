@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from hamiltone.errors import InputError
 
 _CHUNK = 1 << 20  # draws held in memory at a time
-_FEW = 14  # files up to which all choices of signs are tried: no more than the resamples of larger sets
+_FEW = 14  # files up to which all sign choices are tried: no more than the resamples of larger sets
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ def paired_difference(
 ) -> Difference:
     """The paired bootstrap of mean(first - second), and the sign-flip test of no difference.
 
-    If the systems were alike, each difference could as well have the other sign: the p-value is the share of all
-    choices of signs whose mean is as far from zero as that of the sample. Up to 14 files it is exact, so five files
-    never give less than 2 / 2^5; beyond, the choices are drawn. Files that lack one of the two scores are left out.
+    If the systems were equally good, each difference could just as well have the other sign: the p-value is the share
+    of all sign choices whose mean is at least as far from zero as that of the sample. Up to 14 files it is exact, so
+    five files never give less than 2 / 2^5; beyond that, signs are drawn at random. Files that lack one of the two
+    scores are left out.
 
     Shape:
         first, second: ``(files,)``, the same files in the same order
@@ -79,7 +80,7 @@ def _sign_flip_p_value(values: NDArray[np.float64], rng: np.random.Generator, re
         bits = np.arange(2 ** len(values))[:, None] >> np.arange(len(values)) & 1
         return float((np.abs((1 - 2 * bits) @ values) >= reached).mean())
     rows = max(1, _CHUNK // len(values))
-    count = 1  # the sample itself is one of the possible choices: no p-value of zero
+    count = 1  # the sample itself is one of the possible choices, so p is never zero
     for start in range(0, resamples, rows):
         signs = 1 - 2 * rng.integers(2, size=(min(rows, resamples - start), len(values)), dtype=np.int8)
         count += int((np.abs(signs @ values) >= reached).sum())

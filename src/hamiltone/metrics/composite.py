@@ -1,6 +1,6 @@
 """Predicted ratings of signal, background and overall quality (Hu and Loizou, 2008), from PESQ, LLR, WSS and SSNR.
 
-The coefficients were fitted to narrowband PESQ; the field enters WB-PESQ at 16 kHz, and so do we.
+The coefficients were fitted to narrowband PESQ; it is customary to use WB-PESQ at 16 kHz, as here.
 """
 
 import numpy as np
@@ -41,8 +41,8 @@ def covl(pesq: float, llr: float, wss: float) -> float:
 def log_likelihood_ratio(estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> float:
     """How much worse the estimate's linear predictor fits the target than the target's own; 0 is perfect.
 
-    By definition blind to the level of either signal and to the sign. Unlike Loizou's LLR alone, the one inside his
-    composite measures does not cap a frame at 2, and the published scores are made with that.
+    By definition blind to the level of either signal and to the sign. Unlike Loizou's stand-alone LLR, the one inside
+    his composite measures does not cap a frame at 2; published scores use the latter.
 
     Shape:
         estimate, target: ``(L,)``
@@ -125,7 +125,7 @@ def _slope_weights(energy: Waveform) -> Waveform:
     rising = np.diff(energy) > 0
     band = energy[:, :-1]
     # A rising slope climbs to the right, a falling one to the left. On the right the original stops one band short of
-    # the peak, and the published scores are made with it.
+    # the peak; published scores depend on it.
     peak = band.copy()
     for i in range(band.shape[1] - 2, -1, -1):
         peak[:, i] = np.where(rising[:, i] & rising[:, i + 1], peak[:, i + 1], peak[:, i])

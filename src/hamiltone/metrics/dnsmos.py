@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from hamiltone.metrics.inputs import as_waveform, check_audible, check_rate, require
 
 _HOP = 160
-"""Samples from one frame of the network to the next; a frame takes two hops."""
+"""Samples between frames of the network; a frame spans two hops."""
 _FRAMES = 900
 _SHIFT = 100
-"""Frames of a window, and from one window to the next."""
+"""Frames in a window, and between windows."""
 _REACH = 4
 """Frames to each side that a feature depends on: the network begins with four convolutions of width three."""
 
@@ -61,11 +61,11 @@ def _rater(threads: int) -> Any:
 
 
 class SlidingNetwork:
-    """An inference session for P.835 that computes what one window shares with the last only once.
+    """An inference session for P.835 that does not recompute what a window shares with the previous one.
 
-    The package moves a window of 9 s along by 1 s and runs the network on each, though the four convolutions that take
-    almost all its time see no further than four frames. Here they run on what is new, and on the frames at either end,
-    where the window's padding counts.
+    The package moves a window of 9 s along by 1 s and runs the network on each, although the four convolutions that
+    take almost all the time see no further than four frames. Here they run only on what is new, and on the frames at
+    either end, where the window's padding matters.
     """
 
     def __init__(self, path: Path, threads: int) -> None:
@@ -78,7 +78,7 @@ class SlidingNetwork:
         self._samples = self._features = np.zeros(0, np.float32)
 
     def run(self, names: None, inputs: dict[str, NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-        """The ratings of windows, as an inference session gives them.
+        """The ratings of windows, in the form of an inference session.
 
         Shape:
             inputs: ``(1, 144160)`` by the name ``input_1``
@@ -98,7 +98,7 @@ class SlidingNetwork:
 
 
 def _free_length(model: Any) -> None:
-    """Let the network's framing take any number of frames; as published it expects those of 9 s."""
+    """Let the network's framing accept any number of frames; as published it expects those of 9 s."""
     helper = require("onnx.numpy_helper")
     ends = {"input_1:01_cropping_end": [2**63 - 1, -_HOP]}
     shapes = {name: [1, -1, _HOP] for name in ("shape_tensor", "shape_tensor1")}

@@ -1,4 +1,4 @@
-"""What every metric asks of its waveforms, and how it says that there is no score."""
+"""Checks that every metric makes of its waveforms, and the error for an undefined score."""
 
 import importlib
 from typing import Any
@@ -12,7 +12,7 @@ Waveform = NDArray[np.float64]
 
 
 class UndefinedScoreError(InputError):
-    """The metric has no value for these signals, silence for example; the message says why."""
+    """The metric has no value for these signals, for example because of silence; the message says why."""
 
 
 def as_waveform(name: str, samples: ArrayLike) -> Waveform:
@@ -54,13 +54,13 @@ def as_pair(estimate: ArrayLike, target: ArrayLike) -> tuple[Waveform, Waveform]
 
 
 def check_audible(estimate: Waveform) -> None:
-    """Refuse a silent estimate, for metrics that divide by its level."""
+    """Raise an error for a silent estimate, for metrics that divide by its level."""
     if not estimate.any():
         raise UndefinedScoreError("the estimate is silent")
 
 
 def check_rate(metric: str, sample_rate: int, wanted: int = 16_000) -> None:
-    """Refuse any other sample rate than the one that the metric is made for."""
+    """Raise an error for any sample rate but the one that the metric is defined for."""
     if sample_rate != wanted:
         raise InputError(f"{metric} is defined at {wanted} Hz, got {sample_rate} Hz; resample the files first")
 

@@ -12,7 +12,7 @@ _EPS = np.finfo(np.float64).eps
 def segmental_snr(estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> float:
     """Mean SNR in dB over frames, each within [-10, 35].
 
-    It is blind to nothing: a wrong level or sign is noise.
+    Sensitive to everything: a wrong level or sign counts as noise.
 
     Shape:
         estimate, target: ``(L,)``

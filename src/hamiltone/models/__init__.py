@@ -1,4 +1,4 @@
-"""Models of speech, images and text: names, configurations and files to networks."""
+"""Models of speech, images and text, built from names, configurations or files."""
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 class Bands(nn.Module):
     """Runs a spectrogram network on bands: the lower half of them are the lowest bins, the others follow the ERB scale.
 
-    Between two centres, weights fall and rise linearly: features are averaged with them, and masks and phases spread,
-    so that a constant stays one.
+    Weights are triangular: features are averaged over bins with them, and masks and phases interpolated back, so that
+    a constant stays constant.
 
     Args:
         network: Maps ``(B, 4, 1, T, bands)`` to mask and phase, ``(B, T, bands)`` each.

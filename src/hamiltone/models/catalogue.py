@@ -1,4 +1,4 @@
-"""What can be built: every preset with its size and cost."""
+"""All presets with their size and cost."""
 
 from typing import Any
 

@@ -93,7 +93,7 @@ def load_any(
 ) -> tuple[Enhancer | ImageClassifier | TextClassifier, Header]:
     """Build whatever model a checkpoint describes and load its weights, in evaluation mode.
 
-    Nothing is allocated before the shapes in the file are known to be those of the model.
+    Memory is only allocated after the shapes in the file have been checked against the model.
     """
     with _opened(path) as file:
         header = _parse_header(path, file.metadata() or {})
@@ -139,7 +139,7 @@ def _parse_header(path: str | Path, metadata: Mapping[str, str]) -> Header:
 
 
 def _check_shapes(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, tuple[int, ...]]) -> None:
-    """Say in one line how the weights in the file differ from those the model needs."""
+    """Raise an `InputError` that says in one line how the weights in the file differ from those the model needs."""
     problems = [f"lacks {name}" for name in expected.keys() - found.keys()]
     problems += [f"has an unknown {name}" for name in found.keys() - expected.keys()]
     problems += [
@@ -151,7 +151,7 @@ def _check_shapes(path: str | Path, expected: Mapping[str, Tensor], found: Mappi
 
 
 def _check_values(path: str | Path, expected: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> None:
-    """Refuse weights of another type, and weights that are NaN or infinite."""
+    """Raise an `InputError` for weights of another type, and for NaN or infinite ones."""
     problems = []
     for name, tensor in found.items():
         if tensor.dtype != expected[name].dtype:

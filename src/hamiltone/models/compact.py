@@ -1,4 +1,4 @@
-"""The compact spectrogram network: frequency shrinks in stages, attention runs on few bands, skips lead back."""
+"""The compact spectrogram network: a U-Net over frequency with attention on the few bands at its bottom."""
 
 from collections.abc import Sequence
 
@@ -43,10 +43,10 @@ class GatedResidual(nn.Module):
 
 
 class RealDepthwise(nn.Module):
-    """Every quaternion channel filtered along the sequence by a real kernel of its own.
+    """Filters every quaternion channel along the sequence with its own real kernel, shared by the four components.
 
-    A real kernel turns no quaternion, so this commutes with rotations from either side; what mixes components and
-    channels are the linear layers around it. One kernel serves the four components.
+    A real kernel does not rotate quaternions, so this commutes with rotations from either side; components and channels
+    are mixed by the linear layers around it.
 
     Shape:
         x: ``(B, N, 4, dim)``
@@ -78,7 +78,7 @@ def depthwise_layers(dim: int, kernel_size: int) -> list[nn.Module]:
 class CompactBlock(nn.Module):
     """Attention, convolution and feed-forward along a sequence, each with a residual.
 
-    A layer norm stands before each of the three; a batch norm stands after it, where `fold` merges it into a weight.
+    A layer norm comes before each of the three; a batch norm comes after it, where `fold` merges it into a weight.
 
     Args:
         dim: Quaternions.

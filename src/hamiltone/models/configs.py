@@ -1,4 +1,4 @@
-"""What shapes a model: frozen configurations, checked at the door, that travel in checkpoints as JSON.
+"""Configurations of models: frozen, checked when they are made, and stored in checkpoints as JSON.
 
 `attention` is the name of a score rule (see `hamiltone.nn.rules`), or `qtn` or `none` where a family has them.
 """
@@ -43,13 +43,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "stride": (1, 256),
     "vocabulary": (1, 10_000_000),
 }
-"""The least and the most that each number of a configuration may be: beyond what is useful, yet it can be built."""
+"""The range of each number of a configuration: wider than what is useful, but still buildable."""
 _LONGEST = 16  # of the tuples of a configuration
 
 
 @dataclass(frozen=True)
 class EnhancerConfig:
-    """The paper's family; sizes count quaternions, dilations stand for the dense blocks."""
+    """The paper's family; sizes count quaternions, and each dilation makes a dense block."""
 
     block: Block
     attention: str
@@ -77,10 +77,10 @@ class EnhancerConfig:
 
 @dataclass(frozen=True)
 class CompactConfig:
-    """The compact family; `channels` and `dilations` stand for the stages, each of which halves the frequency axis.
+    """The compact family; `channels` and `dilations` have an entry per stage, each of which halves the frequency axis.
 
-    The network sees `bands` instead of the bins (see `hamiltone.models.bands`); 0 leaves it the bins. `decay` is that
-    of the level that it sees, per frame; 0 is the level of the whole recording.
+    The network sees `bands` instead of bins (see `hamiltone.models.bands`), or the bins if it is 0. `decay` is that of
+    the running level, per frame; 0 means the level of the whole recording.
     """
 
     attention: str = "shared"
@@ -120,7 +120,7 @@ class RowConfig:
     """The network of rows (see `hamiltone.models.rows`); sizes count quaternions.
 
     `stride` bins become one of the encoder's rows, and those become `rows`. A `causal` network never looks ahead, so it
-    runs on a stream; `decay` is that of the level that it sees, per frame.
+    runs on a stream; `decay` is that of the running level, per frame.
     """
 
     attention: str = "shared"
@@ -156,7 +156,7 @@ class RowConfig:
 
 @dataclass(frozen=True)
 class VisionConfig:
-    """The paper's image classifier; `channels` stand for the stages, of which all but the first halve the image."""
+    """The paper's image classifier; `channels` has an entry per stage, and all stages but the first halve the image."""
 
     attention: str = "shared"
     channels: tuple[int, ...] = (16, 32, 64, 64)
@@ -205,7 +205,7 @@ class TextConfig:
 
 
 def _check_attention(name: str, *others: str) -> None:
-    """Accept a rule of the table, a registered one, or one of the `others`; nothing is imported."""
+    """Accept a built-in rule, a registered one, or one of the `others`; nothing is imported."""
     if name not in RULES and name not in others:
         raise InputError(unknown_rule(name, *others))
 
@@ -232,12 +232,12 @@ def _check_number(name: str, value: Any, kind: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int if kind is int else int | float):
         raise InputError(f"{name} must be {'a whole number' if kind is int else 'a number'}, got {_short(value)}")
     low, high = BOUNDS.get(name, (-math.inf, math.inf))
-    if not low <= value <= high:  # as NaN is not
+    if not low <= value <= high:  # also catches NaN
         raise InputError(f"{name} must lie between {low:g} and {high:g}, got {_short(value)}")
 
 
 def _short(value: Any) -> str:
-    """A value that a message can hold, however long it is."""
+    """The value shortened for a message."""
     text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a number of more than 30 digits"
     return text if len(text) < 60 else f"{text[:57]}..."
 
@@ -274,6 +274,6 @@ def from_json(content: dict[str, Any]) -> Config:
         raise InputError(f"family must be one of {', '.join(_FAMILIES)}, got {_short(family)}")
     unknown = settings.keys() - {entry.name for entry in fields(_FAMILIES[family])}
     if unknown:
-        raise InputError(f"settings this version does not know: {', '.join(sorted(unknown))}")
+        raise InputError(f"unknown settings: {', '.join(sorted(unknown))}; they may come from a later version")
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
     return _FAMILIES[family](**values)

@@ -1,4 +1,4 @@
-"""Multiply-accumulates of a model, counted layer by layer on a run without data."""
+"""Multiply-accumulates of a model, counted layer by layer in a run without data."""
 
 import copy
 import math
@@ -34,7 +34,7 @@ def attention_macs(rule: ScoreRule, length: int, dim: int) -> int:
     Projections are left out; `dim` counts quaternions.
     """
     if not hasattr(rule, "products"):
-        raise ValueError(f"{type(rule).__name__} does not say how many real products it takes to score a pair")
+        raise ValueError(f"{type(rule).__name__} does not say how many real products scoring a pair takes")
     return (rule.products + 4) * length**2 * dim
 
 

@@ -16,7 +16,7 @@ class GatedDenseBlock(nn.Module):
         growth: Quaternion channels that the block adds.
         dilation: Dilation of the 3x3 convolution, along both axes.
         expansion: Width between the two convolutions, in multiples of `growth`.
-        dropout: The probability with which a quaternion that is added is dropped.
+        dropout: The probability of dropping a new quaternion.
 
     Shape:
         x: ``(B, 4, channels, T, F)``
@@ -41,7 +41,7 @@ class GatedDenseBlock(nn.Module):
 
 
 class DilatedDenseNet(nn.Sequential):
-    """Dense blocks of the given dilations; between two blocks a transition halves what the first has joined.
+    """Dense blocks of the given dilations; a transition between two blocks halves the channels again.
 
     Args:
         channels: Quaternion channels.
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Back to the full frequency axis.
+    """Dense blocks, then a transposed convolution that restores all frequency bins.
 
     Args:
         channels: Quaternion channels.

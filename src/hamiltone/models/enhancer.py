@@ -11,7 +11,7 @@ from hamiltone.nn import fold
 
 
 def rms_level(waveform: Tensor) -> Tensor:
-    """The root mean square of each waveform ``(B, L)`` as ``(B, 1)``; one for silence, so that it can be divided by."""
+    """The root mean square of each waveform ``(B, L)`` as ``(B, 1)``; one for silence, to be safe to divide by."""
     level = waveform.square().mean(-1, keepdim=True).sqrt()
     return torch.where(level > 0, level, 1.0)
 
@@ -19,16 +19,16 @@ def rms_level(waveform: Tensor) -> Tensor:
 class Enhancer(nn.Module):
     """Estimates a complex gain per time-frequency bin from the noisy spectrum and applies it.
 
-    The result does not depend on how loud the recording is: the network sees unit level, over the whole recording or,
-    with a `level`, over the frames around each frame.
+    The result does not depend on how loud the recording is: the network's input is normalised to unit level, over the
+    whole recording or, with a `level`, over the frames around each frame.
 
     Args:
         stft: The transform.
         network: Maps quaternion features ``(B, 4, 1, T, F)`` to a magnitude mask and a phase correction, each
             ``(B, T, F)``.
-        sample_rate: The only rate at which the network understands speech.
-        exponent: What magnitudes are raised to in the features; below one it brings quiet and loud bins together.
-        level: What the features are divided by.
+        sample_rate: The sample rate that the network was trained for.
+        exponent: The power to which magnitudes are raised in the features; below one it compresses their range.
+        level: The running level by which features are divided; None for the level of the whole recording.
 
     Shape:
         waveform: ``(B, L)``, L >= 1, at `sample_rate`
@@ -50,7 +50,7 @@ class Enhancer(nn.Module):
 
     @property
     def streams(self) -> bool:
-        """Whether `step` works: no frame looks ahead."""
+        """Whether `step` works, because no frame looks ahead."""
         return self.level is not None and self.level.causal and isinstance(self.network, RowNetwork)
 
     def forward(self, waveform: Tensor) -> Tensor:

@@ -1,24 +1,24 @@
-"""The level a network sees: that of the last seconds, so that a quiet voice after a loud one is heard as well."""
+"""The running level by which features are divided, so that a quiet voice after a loud one is handled as well."""
 
 import torch
 from torch import Tensor, nn
 
 
 class RunningLevel(nn.Module):
-    """A weighted mean of magnitudes over all bins and the neighbouring frames, the weights falling by `decay` a frame.
+    """A weighted mean of magnitudes over all bins and neighbouring frames; weights decay by `decay` per frame.
 
-    `causal` frames look back alone, others to both sides. Magnitudes are meant to be compressed: then the mean follows
-    a change of many decibels within the time constant. Frames that lie outside do not count, so the first frame already
-    has a level of its own; silence has the level `floor`.
+    It looks back only if it is `causal`, else to both sides. Magnitudes should be compressed: then the mean follows a
+    change of many decibels within the time constant. Frames beyond the ends do not count, so the level is right from
+    the first frame on; the level of silence is `floor`.
 
     Args:
         decay: The weight of a frame relative to its neighbour on the nearer side.
         causal: Whether only frames up to the present count.
-        floor: Added to the mean, so that it can be divided by.
+        floor: Added to the mean, to be safe to divide by.
 
     Shape:
         magnitude: ``(B, T, F)``
-        state: ``(B, 2)``, the weighted sum and the sum of weights so far, zero at first; a causal level alone has one
+        state: ``(B, 2)``, the weighted sum and the sum of weights so far, zero at first; only used if causal
         returns: ``(B, T)`` and the state after the last frame
     """
 

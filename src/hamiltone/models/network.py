@@ -12,8 +12,8 @@ from hamiltone.nn import QConv2d, concat
 class MaskHead(nn.Module):
     """Two real channels per bin: a mask in (0, `limit`) and a phase correction in (-π, π).
 
-    The correction starts at zero. If it started at random, the loudest bins could stay stuck at wrong phases while
-    losses of magnitudes, which do not see the phase, go down.
+    The correction starts at zero. If it started at random, the loudest bins could get stuck at wrong phases while
+    losses on magnitudes, which are blind to phase, go down.
 
     Args:
         channels: Quaternion channels of the features.
@@ -51,7 +51,7 @@ class SpectrogramNetwork(nn.Module):
         encoder: Features to ``(B, 4, channels, T, F')``.
         bottleneck: Maps that to the same shape.
         decoder: Back to all F bins.
-        head: Reads mask and phase off the decoder's output.
+        head: Computes mask and phase from the decoder's output.
 
     Shape:
         features: ``(B, 4, 1, T, F)``, F odd

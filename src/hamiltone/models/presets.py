@@ -1,4 +1,4 @@
-"""Names to models: the paper's networks (Tables 2, 3, 12) and the compact one; configurations to models: `build`."""
+"""Presets by name, the paper's networks (Tables 2, 3, 12) and our own; `build` turns configurations into models."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -63,13 +63,13 @@ PRESETS: dict[str, SpeechConfig] = {
 
 
 def attention_choices(config: SpeechConfig, among: Iterable[str] = RULES) -> tuple[str, ...]:
-    """The score rules that a preset can be built with; its own attention where there are no scores to choose for."""
+    """The score rules that a preset can be built with, or its own attention if it has no scores."""
     real_valued = isinstance(config, EnhancerConfig) and config.real_valued
     return tuple(among) if config.attention in RULES and not real_valued else (config.attention,)
 
 
 def preset(name: str, attention: str | None = None) -> SpeechConfig:
-    """The configuration of a preset, with another attention if asked for and if it has the choice."""
+    """The configuration of a preset, with another attention if one is given and the preset allows it."""
     if name not in PRESETS:
         raise InputError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
     config = PRESETS[name]

@@ -35,7 +35,7 @@ def real_twin(module: nn.Module, *, rank: int = 2) -> nn.Module:
     """Replace, in place, every quaternion layer by its freshly initialised real counterpart; return the result.
 
     Heads of arbitrary real projections are ordinary heads, so shared-score attention becomes standard attention; the
-    query-key norm, which is the quaternion models' own, goes. `rank` is that of the maps around a batch norm.
+    query-key norm, which only the quaternion models have, is removed. `rank` is that of the maps around a batch norm.
     """
     if isinstance(module, QLinear):
         return RealLinear(4 * module.in_dim, 4 * module.out_dim, module.bias is not None)

@@ -1,7 +1,8 @@
-"""The network of rows: frequency shrinks to a few rows at once; memory runs along time and attention along frequency.
+"""The network of rows: frequency shrinks to a few rows in one step; recurrent units run along time, attention along
+frequency.
 
-Convolutions reach along frequency alone, so the recurrent units hold all there is to know of the past: with causal
-units the network runs frame by frame on a stream.
+Convolutions reach along frequency only, so the recurrent units hold the whole memory of the past: with causal units the
+network runs frame by frame on a stream.
 """
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ def activation() -> nn.Module:
 
 
 class RowMap(nn.Module):
-    """Rows of a map mixed by one real matrix for all channels: what rotates quaternions before it may do so after it.
+    """Mixes the rows of a map by one real matrix for all channels, which commutes with rotations of quaternions.
 
     Shape:
         x: ``(B, T, in_rows, 4, C)``
@@ -57,7 +58,7 @@ class RowMap(nn.Module):
 
 
 def row_hats(in_rows: int, out_rows: int) -> Tensor:
-    """Where a row map begins: rows averaged or spread by linear interpolation, fine below and coarse above."""
+    """Initial weights of a row map: linear interpolation between rows, fine at low frequencies, coarse at high ones."""
     wide, narrow = max(in_rows, out_rows), min(in_rows, out_rows)
     position = torch.linspace(0, 1, narrow)
     centres = (position + position**2) / 2 * (wide - 1)  # the spacing triples from the bottom to the top
@@ -69,12 +70,12 @@ def row_hats(in_rows: int, out_rows: int) -> Tensor:
 
 
 class RowBlock(nn.Module):
-    """Memory along time, then attention along frequency, each normalised and added to what came in.
+    """Memory along time, then attention along frequency, each normalised and added to its input.
 
     Args:
         dim: Quaternions of a row.
-        memory: Runs along time, for every row by itself.
-        attention: Runs along frequency, for every frame by itself.
+        memory: Runs along time, separately for every row.
+        attention: Runs along frequency, separately for every frame.
 
     Shape:
         x: ``(B, T, R, 4, dim)``
@@ -108,7 +109,7 @@ class RowNetwork(nn.Module):
         encoder: Features to ``(B, 4, channels, T, in_rows)``.
         blocks: Run one after another on ``(B, T, rows, 4, dim)``.
         decoder: Joins the blocks' output and the skip, ``2 channels`` to ``channels``.
-        head: Reads mask and phase off the decoder's output.
+        head: Computes mask and phase from the decoder's output.
 
     Shape:
         features: ``(B, 4, 1, T, F)``
@@ -156,14 +157,14 @@ class RowNetwork(nn.Module):
 class RowHead(nn.Module):
     """From rows back to bins: a mask in (0, `limit`) and a phase correction in (-π, π) that is zero at first.
 
-    The last bin, which no row covers, gets what its neighbour has.
+    The last bin, which no row covers, gets the values of its neighbour.
 
     Args:
         channels: Quaternion channels of the input.
         kernel_size: Length of the transposed convolution along frequency.
         stride: Bins that a row covers.
         limit: The largest value of the mask.
-        width: Quaternion channels of a bin before mask and phase are read off.
+        width: Quaternion channels of a bin before mask and phase are computed.
 
     Shape:
         x: ``(B, 4, channels, T, F')``
@@ -199,7 +200,7 @@ def row_encoder(channels: int, kernel_size: int, stride: int, residuals: int) ->
 
 
 def row_decoder(channels: int, residuals: int) -> nn.Module:
-    """What the blocks and the skip say, joined: ``(B, 4, 2 channels, T, F')`` to ``(B, 4, channels, T, F')``."""
+    """Merge the blocks' output and the skip: ``(B, 4, 2 channels, T, F')`` to ``(B, 4, channels, T, F')``."""
     return nn.Sequential(
         QConv2d(2 * channels, channels, 1, bias=False),
         QBatchNorm(channels),

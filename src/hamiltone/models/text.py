@@ -1,4 +1,4 @@
-"""The paper's text classifier: a quaternion Transformer encoder over words, and the mean of what it says of them."""
+"""The paper's text classifier: a quaternion Transformer encoder over words, averaged over the sentence."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from hamiltone.algebra import flatten, unflatten
 from hamiltone.nn import QDropout, QLayerNorm
 
 PADDING = 0
-"""The number that fills a sentence up to the length of its batch; no word has it."""
+"""The number that pads a sentence to the length of its batch; it is not a word."""
 
 
 def sinusoids(length: int, width: int) -> Tensor:
@@ -36,7 +36,7 @@ class WordEmbedding(nn.Module):
         dropout: The probability with which a quaternion is dropped.
 
     Shape:
-        words: ``(B, N)``, numbers below `vocabulary`, zero where there is no word
+        words: ``(B, N)``, numbers below `vocabulary`, zero for padding
         returns: ``(B, N, 4, dim)``
     """
 
@@ -68,7 +68,7 @@ class TextClassifier(nn.Module):
         classes: How many classes there are.
 
     Shape:
-        words: ``(B, N)``, numbers of the vocabulary, zero where there is no word
+        words: ``(B, N)``, numbers of the vocabulary, zero for padding
         returns: ``(B, classes)``
     """
 

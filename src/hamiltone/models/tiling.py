@@ -1,7 +1,7 @@
 """Inference in tiles: large temporaries cost page faults and cache misses on a CPU, small ones do not.
 
-The result is the same function; only the order of the work changes, so time and memory per second of audio stay flat
-as recordings grow. Training and tracing see the whole tensor.
+The result is the same; only the order of the work changes, so time and memory per second of audio stay constant as
+recordings grow. Training and tracing see the whole tensor.
 """
 
 import math
@@ -13,11 +13,11 @@ from torch import Tensor
 from hamiltone.nn.tracing import is_traced
 
 TILE = 2**20
-"""Real numbers in one tile's input, about 4 MB: what a block makes of it stays in cache."""
+"""Real numbers in one tile's input, about 4 MB, so that the intermediate results of a block stay in cache."""
 
 
 def tiling() -> bool:
-    """Whether we may cut the work: only where nothing is recorded."""
+    """Whether the work may be cut into tiles: only if neither autograd nor a tracer records it."""
     return not torch.is_grad_enabled() and not is_traced()
 
 
@@ -32,8 +32,8 @@ def over_batch(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Tensor:
     """Apply a function of maps ``(B, 4, C, T, F)`` that keeps T and sees `reach` frames to either side.
 
-    Each tile is cut with `reach` more frames where there are any, and what they become is thrown away; at the true ends
-    the function pads as it always does.
+    Each tile is cut with `reach` extra frames, if there are any, whose results are discarded; at the true ends the
+    function pads as usual.
     """
     frames = x.shape[3]
     tile = max(4 * reach, TILE // x[:, :, :, :1].numel(), 1)
@@ -51,12 +51,12 @@ def over_time(function: Callable[[Tensor], Tensor], x: Tensor, reach: int) -> Te
 
 
 def _even(size: int, tile: int) -> int:
-    """The length of tiles, at most `tile`, that cut `size` into as many pieces without leaving a small rest."""
+    """The length of tiles, at most `tile`, that cuts `size` into the same number of pieces of about equal length."""
     return math.ceil(size / math.ceil(size / tile))
 
 
 def _assemble(parts: Iterator[Tensor], axis: int, size: int) -> Tensor:
-    """Join tiles as they come, while they are in cache, in the memory layout of the first."""
+    """Join tiles as they arrive, while they are in cache, in the memory layout of the first."""
     result, done = None, 0
     for part in parts:
         if result is None:

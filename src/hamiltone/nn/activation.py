@@ -11,8 +11,8 @@ from hamiltone.algebra import component_axis
 class SplitActivation(nn.Module):
     """A real function applied to each component on its own ("split activation"), e.g. ``SplitActivation(torch.relu)``.
 
-    With the components on an axis of their own, torch's element-wise modules (``nn.GELU()``, ``nn.SiLU()``, ...) are
-    split activations as they stand; this wraps a bare function and refuses one that is not element-wise in shape.
+    With the components on a separate axis, torch's element-wise modules (``nn.GELU()``, ``nn.SiLU()``, ...) already are
+    split activations; this wraps a bare function and raises an error if it changes the shape.
 
     Args:
         function: From a tensor to one of the same shape.

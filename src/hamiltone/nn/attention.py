@@ -13,7 +13,7 @@ from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore, check_sha
 
 
 class KVCache:
-    """The keys and values seen so far, for step-by-step decoding; hand a fresh one to each layer and sequence.
+    """The keys and values seen so far, for step-by-step decoding; pass a new one to each layer for each sequence.
 
     >>> attention, cache = SharedScoreAttention(8, heads=2), KVCache()
     >>> for token in torch.randn(5, 1, 1, 4, 8):
@@ -39,7 +39,7 @@ class KVCache:
         return k, v
 
     def crop(self, length: int) -> None:
-        """Keep the first `length` positions only, to take back tokens that were tried."""
+        """Keep the first `length` positions only, to undo tentative tokens."""
         if not 0 <= length <= len(self):
             raise ValueError(f"cannot crop a cache of {len(self)} positions to {length}")
         if self.keys is None or self.values is None:
@@ -49,7 +49,7 @@ class KVCache:
         self.values = self.values[:, :, :length] if kept else None
 
     def reorder(self, index: Tensor) -> None:
-        """Keep the sequences of the batch that `index` names, in its order and as often: a step of beam search.
+        """Select sequences of the batch by `index`, which may reorder and repeat them: a step of beam search.
 
         Shape:
             index: ``(B',)``, rows of the batch so far
@@ -62,24 +62,24 @@ class KVCache:
 
 
 class QAttention(nn.Module):
-    """Multi-head attention over quaternion sequences with the score rule it is handed.
+    """Multi-head attention over quaternion sequences with the given score rule.
 
     With learned quaternion weights (Eq. 8) and a norm per quaternion (Eq. 17-18)::
 
         Q = norm(X ⊗ W_Q + b_Q)     K = norm(X ⊗ W_K + b_K)     V = X ⊗ W_V + b_V
-        Y = concat(O_1, ..., O_H) ⊗ W_O + b_O                   O_h: what the rule makes of head h
+        Y = concat(O_1, ..., O_H) ⊗ W_O + b_O                   O_h: the rule's output for head h
 
-    Heads are cut along the channels, so that every head holds whole quaternions. Positions, if any, are put into
-    queries and keys before they meet: see `hamiltone.nn.rotary`.
+    Heads are cut along the channels, so that every head holds whole quaternions. Positions, if any, are encoded in
+    queries and keys before they are scored: see `hamiltone.nn.rotary`.
 
     Args:
         dim: Quaternions of a position.
         heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
         rule: How queries and keys become attention maps: `SharedScore`, `HamiltonScore`, or one of your own.
         bias: Whether the four projections have a bias.
-        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
-        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
+        positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -114,14 +114,14 @@ class QAttention(nn.Module):
     def project(self, x: Tensor, source: Tensor, value: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Eq. 8 and the query-key normalisation: queries ``(B, H, N, 4, D)``, keys and values ``(B, H, M, 4, D)``.
 
-        Keys are made of `source`, and so are values unless `value` is given.
+        Keys are computed from `source`, and so are values unless `value` is given.
         """
         q = self.split_heads(self.query_norm(self.query(x)))
         k = self.split_heads(self.key_norm(self.key(source)))
         return q, k, self.split_heads(self.value(source if value is None else value))
 
     def place(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Put the positions from `start` on into queries and keys, if the attention has any."""
+        """Encode the positions from `start` on in queries and keys, if the attention has positions."""
         return (q, k) if self.positions is None else self.positions(q, k, start)
 
     def split_heads(self, x: Tensor) -> Tensor:
@@ -172,11 +172,11 @@ class QAttention(nn.Module):
         cache: KVCache | None = None,
         need_weights: bool = False,
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attend from x to itself or to `context`, whose values are those of `value` if that is given.
+        """Attend from x to itself or to `context`; values come from `value` if it is given.
 
         Boolean masks mean True = may attend, float masks are added to the scores; `mask` is broadcastable to
         ``(B, H, N, M)``, `key_padding_mask` is ``(B, M)`` with True = a real token. With a `cache`, x holds the new
-        positions only and M counts the old ones too. A query that may see no key gives zero before the output
+        positions only and M counts the old ones too. A query that may attend to no key gives zero before the output
         projection.
         """
         source = x if context is None else context
@@ -204,7 +204,7 @@ class QAttention(nn.Module):
         return y, maps[:, :, 0] if self.rule.maps == 1 else maps
 
     if TYPE_CHECKING:
-        __call__ = forward  # to nn.Module a call returns Any
+        __call__ = forward  # nn.Module types a call as Any
 
     def _check(self, x: Tensor, source: Tensor, value: Tensor | None, causal: bool, cache: KVCache | None) -> None:
         value = source if value is None else value

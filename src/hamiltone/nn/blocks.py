@@ -1,4 +1,4 @@
-"""Transformer and Conformer blocks over quaternion sequences; they are handed their attention (Figure 6b)."""
+"""Transformer and Conformer blocks over quaternion sequences; their attention is an argument (Figure 6b)."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ class QConvModule(nn.Module):
         self.out = nn.Sequential(QLinear(dim, dim), QDropout(dropout))
 
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
-        """Mix neighbours; padded positions send nothing to their neighbours."""
+        """Mix neighbouring positions; padded ones contribute nothing."""
         x = self.gate(self.norm(x))
         if key_padding_mask is not None:
             x = x * key_padding_mask[:, :, None, None]
@@ -93,7 +93,7 @@ class QTransformerBlock(nn.Module):
         self.feed_forward = feed_forward
 
     def forward(self, x: Tensor, **options: Any) -> Tensor:
-        """`options` (masks, causal, cache) go to the attention as they are."""
+        """`options` (masks, causal, cache) are passed on to the attention."""
         x = x + self.dropout(self.attention(self.attention_norm(x), **options))
         return x + self.feed_forward(self.feed_forward_norm(x))
 
@@ -105,7 +105,7 @@ class QConformerBlock(nn.Module):
         dim: Quaternions of a position.
         attention: For example a `SharedScoreAttention`.
         convolution: The convolution module.
-        feed_forwards: The first and the last part of the block; half of what they give is added.
+        feed_forwards: The first and the last part of the block; half of their output is added.
         dropout: The probability with which a quaternion of the attention's output is dropped.
 
     Shape:
@@ -133,7 +133,7 @@ class QConformerBlock(nn.Module):
         self.norm = QLayerNorm(dim)
 
     def forward(self, x: Tensor, *, key_padding_mask: Tensor | None = None, **options: Any) -> Tensor:
-        """`options` (mask) go to the attention as they are; the padding mask also guards the convolution."""
+        """`options` (mask) are passed on to the attention; the padding mask also applies to the convolution."""
         x = x + 0.5 * self.first_feed_forward(x)
         attended = self.attention(self.attention_norm(x), key_padding_mask=key_padding_mask, **options)
         x = x + self.dropout(attended)

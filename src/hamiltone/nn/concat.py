@@ -10,7 +10,7 @@ from hamiltone.nn.tracing import is_traced
 
 
 def concat(tensors: Sequence[Tensor], dim: int = -2) -> Tensor:
-    """Join quaternion channels; every component is joined with its own kind.
+    """Concatenate quaternion channels, component by component.
 
     Shape:
         tensors: each ``(..., 4, C_i, ...)`` with the components at `dim`

@@ -35,7 +35,7 @@ def group_bias(bias: Tensor | None, groups: int) -> Tensor | None:
 
 
 class QConv(nn.Module):
-    """What the four convolutions share; use `QConv1d`, `QConv2d`, `QConvTranspose1d` or `QConvTranspose2d`."""
+    """The base of the four convolutions; use `QConv1d`, `QConv2d`, `QConvTranspose1d` or `QConvTranspose2d`."""
 
     rank: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -168,7 +168,7 @@ class QConv2d(QConv):
 
 
 class QConvTranspose(QConv):
-    """What the two transposed convolutions share: an output padding and the input-first weight."""
+    """The base of the two transposed convolutions, with an output padding and the input-first weight."""
 
     transposed = True
 

@@ -1,4 +1,4 @@
-"""``conv2d`` where torch's own is slow on a CPU: kernels of one tap, and the gradient of the weight."""
+"""A faster ``conv2d`` on a CPU for kernels of one tap and for the gradient of the weight."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from hamiltone.nn.tracing import is_traced
 PerAxis = tuple[int, ...]
 
 _LEAST = 64 * 64
-"""Real weights per kernel tap from which the products win: measured 2 to 2.7 times faster at 64 x 128 and above."""
+"""Real weights per kernel tap from which the products are faster: measured 2 to 2.7 times at 64 x 128 and above."""
 
 
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, **geometry: Any) -> Tensor:
-    """`torch.nn.functional.conv2d`; where it pays, by matrix products.
+    """`torch.nn.functional.conv2d`, by matrix products where they are faster.
 
-    A kernel of one tap is a linear layer of the channels: torch would bring maps whose channels lie last in memory into
-    another order for it, and the next convolution brings them back. And without AVX-512 oneDNN takes three to four
-    times as long for the gradient of a weight as for the convolution itself; it is one product per kernel tap instead.
+    A kernel of one tap is a linear layer over the channels; torch would convert channels-last maps to another memory
+    order for it, and the next convolution would convert them back. And without AVX-512 oneDNN takes three to four times
+    as long for the gradient of a weight as for the convolution itself; here it is one product per kernel tap instead.
 
     Shape:
         x: ``(B, I, T, F)``
@@ -34,7 +34,7 @@ def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, **geometry: Any) -> T
 
 
 def _is_pointwise(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, dilation: PerAxis, groups: int) -> bool:
-    """Whether the convolution mixes the channels of single points, and the channels lie last in memory."""
+    """Whether the kernel has one tap and the channels come last in memory."""
     return (
         weight.shape[2:].numel() == 1
         and set(stride) == {1}
@@ -48,7 +48,7 @@ def _is_pointwise(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, 
 
 
 def _pays(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, dilation: PerAxis, groups: int) -> bool:
-    """Whether a gradient is wanted here, and the convolution is large, dense and keeps the size of the map."""
+    """Whether a gradient is needed, and the convolution is large, dense and keeps the size of the map."""
     keeps = all(2 * p == d * (k - 1) for p, d, k in zip(padding, dilation, weight.shape[2:], strict=True))
     return (
         torch.is_grad_enabled()
@@ -82,7 +82,7 @@ class _Conv2d(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         wanted = list(ctx.needs_input_grad[:3])
-        products = not torch.is_grad_enabled()  # torch differentiates its own gradient once more, but not this one
+        products = not torch.is_grad_enabled()  # torch's own gradient can be differentiated again, this one cannot
         of_x, of_weight, of_bias = torch.ops.aten.convolution_backward(
             gradient,
             x,
@@ -104,8 +104,8 @@ class _Conv2d(torch.autograd.Function):
 def weight_gradient(gradient: Tensor, x: Tensor, kernel: PerAxis, padding: PerAxis, dilation: PerAxis) -> Tensor:
     """The gradient of the weight, tap by tap.
 
-    Both maps are laid out in rows of channels on one padded grid, the gradient with zeros where the map has none. A tap
-    then pairs every row of the gradient with the row of x that lies a fixed number of rows further on.
+    Both maps are laid out as rows of channels on one padded grid, the gradient with zeros in the padding. A tap then
+    pairs every row of the gradient with the row of x at a fixed offset.
 
     Shape:
         gradient: ``(B, O, T, F)``

@@ -25,7 +25,7 @@ class QDropout(nn.Module):
         self.p, self.dim = p, dim
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop in training, pass in evaluation."""
+        """Drop quaternions in training; return x unchanged in evaluation."""
         axis = component_axis(x, self.dim)
         if not self.training or self.p == 0.0:
             return x

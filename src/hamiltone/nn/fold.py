@@ -1,8 +1,8 @@
-"""Quaternion module in, the same function in plain real layers out: inference pays nothing for quaternions.
+"""Turns a quaternion module into the same function in plain real layers, so that inference has no overhead.
 
-Inputs and outputs keep the visible component axis; what happens between is one GEMM or convolution per layer, batch
-norms are merged into the convolution before them, gates share one kernel, and attention computes queries, keys and
-values in one product whose rows are already in head order.
+Inputs and outputs keep the visible component axis; in between there is one GEMM or convolution per layer. Batch norms
+are merged into the convolution before them, gates share one kernel, and attention computes queries, keys and values in
+one product whose rows are already in head order.
 """
 
 import copy
@@ -42,8 +42,8 @@ Layer = TypeVar("Layer", bound=nn.Module)
 def fold(module: nn.Module) -> nn.Module:
     """Return an eval-mode copy of `module` in which every quaternion layer is a plain real one.
 
-    Works on any module, the user's own included: layers are replaced where they stand, and within ``nn.Sequential``
-    a batch norm or gate that follows a linear layer or convolution is merged into it (its place taken by an identity).
+    Works on any module, including your own: layers are replaced in place, and within ``nn.Sequential`` a batch norm or
+    gate that follows a linear layer or convolution is merged into it and replaced by an identity.
 
     >>> layer = QLinear(3, 5)
     >>> real = fold(layer)
@@ -86,7 +86,7 @@ class RealLinear(nn.Linear):
 
 
 class _OnMergedChannels(nn.Module):
-    """What the folded convolutions share: torch's own convolution between two reshapes."""
+    """The base of the folded convolutions: torch's own convolution between two reshapes."""
 
     gated = False
     groups: int
@@ -143,7 +143,7 @@ _REAL_CONV: dict[type[QConv], type[nn.Module]] = {
 
 
 def _with_parameters(layer: Layer, weight: Tensor, bias: Tensor | None) -> Layer:
-    """Give a layer, built on the meta device or to be changed, its weights, with the input channels last in memory."""
+    """Set the weights of a layer, which may be on the meta device, with the input channels last in memory."""
     weight = weight.movedim(1, -1).contiguous().movedim(-1, 1)
     layer.register_parameter("weight", nn.Parameter(weight))
     layer.register_parameter("bias", None if bias is None else nn.Parameter(bias))
@@ -194,7 +194,7 @@ def _(sequence: nn.Sequential, memo: Memo) -> nn.Module:
 
 
 def _flat(sequence: nn.Sequential) -> Iterator[nn.Module]:
-    """The layers of a sequence and of sequences within it that leave a mark; dropout leaves none in evaluation."""
+    """The layers of a sequence and of nested sequences, without dropout, which does nothing in evaluation."""
     for layer in sequence:
         if _is_plain(layer, nn.Sequential, "forward"):
             yield from _flat(layer)
@@ -203,7 +203,7 @@ def _flat(sequence: nn.Sequential) -> Iterator[nn.Module]:
 
 
 def _absorbs(layer: nn.Module) -> TypeGuard[QLinear | QConv]:
-    """Whether `layer` can take in what follows it: its weight must be its own, not computed by a parametrization."""
+    """Whether what follows can be merged into `layer`: its weight must not be computed by a parametrization."""
     plain = _is_plain(layer, QLinear, "forward") or _is_plain(layer, QConv, "forward")
     return plain and not is_parametrized(layer)
 
@@ -228,7 +228,7 @@ def _absorb_norm(layer: QLinear | QConv, norm: QBatchNorm) -> QLinear | QConv:
 
 
 def _gates(layer: nn.Module, follower: nn.Module) -> bool:
-    """Whether `follower` is a gate over the output channels of `layer` that one kernel can serve."""
+    """Whether `follower` is a gate over the output channels of `layer` that can share its kernel."""
     if not _is_plain(follower, QGLU, "forward"):
         return False
     if isinstance(layer, QLinear):
@@ -289,7 +289,7 @@ class FoldedAttention(QAttention):
         return norm.eval()
 
     def project(self, x: Tensor, source: Tensor, value: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values in one product, or in one for each tensor that they are made of."""
+        """Queries, keys and values in one product, or in one for each tensor that they are computed from."""
         if source is x and value is None:
             q, k, v = self._linear(x, 0, 3)
         elif value is None:
@@ -315,7 +315,7 @@ def _(attention: QAttention, memo: Memo) -> nn.Module:
 
 
 def _is_foldable(attention: nn.Module) -> TypeGuard[QAttention]:
-    """Whether `FoldedAttention` can stand for an attention: none of its parts may compute anything else."""
+    """Whether `FoldedAttention` can replace an attention: none of its parts may be overridden."""
     if not _is_plain(attention, QAttention, "forward", "project", "place", "split_heads", "merge"):
         return False
     layers = (attention.query, attention.key, attention.value, attention.out)

@@ -1,8 +1,8 @@
 """The head split of the released code: heads cut from the flat axis [r | i | j | k].
 
 With four heads each head is one component: it scores and mixes that component alone, no head sees a whole quaternion,
-and the four maps are not shared. This is what the released code computes in place of Eq. 9-13; which of the two the
-paper's numbers come from is not known.
+and the four maps are not shared. This is what the released code computes instead of Eq. 9-13; which of the two produced
+the paper's numbers is not known.
 """
 
 from torch import Tensor
@@ -14,7 +14,7 @@ from hamiltone.nn.scores import Scale, ScoreRule
 class ComponentScore(ScoreRule):
     """Each component on its own, S_c = Q_c K_cᵀ / √D: as many products as one shared score, and four maps.
 
-    In an attention with one head, ``D = C``, this is the released code with four; with H heads it is that with 4H.
+    In an attention with one head, ``D = C``, this is the released code with four heads; with H heads, with 4H.
     """
 
     maps = 4

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 Init = Callable[[Tensor, int, int], Tensor]
-"""What a layer is handed: ``init(weight, fan_in, fan_out)`` fills `weight` ``(4, ...)`` in place and returns it."""
+"""An initialiser: ``init(weight, fan_in, fan_out)`` fills `weight` ``(4, ...)`` in place and returns it."""
 
 
 def _sigma(fan_in: int, fan_out: int, gain: float) -> float:

@@ -1,4 +1,4 @@
-"""One mask out of the three ways to say who may attend to whom."""
+"""Combines attention mask, key padding mask and causality into one mask."""
 
 import math
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from hamiltone.nn.scores import causal_mask
 
 
 class AttentionMask(NamedTuple):
-    """What the score rules need to know.
+    """The combined mask, as score rules take it.
 
-    `mask` is None or ``(B|1, H|1, N|1, M|1)``, boolean (True = may attend) or additive. `causal` stands for the plain
-    square causal mask without building it. `live` is None or ``(B|1, H|1, N|1, 1)``: False where a query sees no key;
-    in `mask` such rows are opened, so that the softmax stays finite, and the caller zeroes what comes out of them.
+    `mask` is None or ``(B|1, H|1, N|1, M|1)``, boolean (True = may attend) or additive. `causal` means the plain square
+    causal mask, which is not built. `live` is None or ``(B|1, H|1, N|1, 1)``: False where a query may attend to no key;
+    in `mask` such rows are opened, so that the softmax stays finite, and the caller zeroes their output.
     """
 
     mask: Tensor | None
@@ -41,7 +41,7 @@ def combine_masks(
     shape: tuple[int, int, int, int],
     like: Tensor,
 ) -> AttentionMask:
-    """Join a mask, a key padding mask ``(B, M)`` (True = a real token) and causality for scores of `shape`.
+    """Combine a mask, a key padding mask ``(B, M)`` (True = a real token) and causality for scores of `shape`.
 
     Queries are the last N of the M positions when causal, so a key/value cache needs no special case.
     """

@@ -1,4 +1,4 @@
-"""Shared-score attention in the place of ``nn.MultiheadAttention``: its call, its shapes, the polarity of its masks."""
+"""Shared-score attention with the call, the shapes and the mask polarity of ``nn.MultiheadAttention``."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ class SharedScoreMultihead(nn.Module):
     `key_padding_mask` where there is no token. Projections are quaternion layers with a quarter of the weights; with
     ``qk_norm=False`` it computes what ``nn.MultiheadAttention`` would with the real form of these.
 
-    It differs in two points: a query that may see no key gives zero before the output projection instead of NaN, and
-    weights are returned as they were before dropout.
+    It differs in two points: a query that may attend to no key gives zero before the output projection instead of NaN,
+    and weights are returned as they were before dropout.
 
     Args:
-        embed_dim: real width of queries, keys, values and outputs.
-        num_heads: heads; each has ``embed_dim / num_heads`` reals.
-        batch_first: whether inputs are ``(B, N, E)`` instead of ``(N, B, E)``.
-        qk_norm: whether queries and keys pass QRMSNorm (Eq. 17-18).
-        positions: rotary positions or others, see `hamiltone.nn.rotary`.
+        embed_dim: Real width of queries, keys, values and outputs.
+        num_heads: Heads; each has ``embed_dim / num_heads`` reals.
+        batch_first: Whether inputs are ``(B, N, E)`` instead of ``(N, B, E)``.
+        qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
+        positions: Rotary positions or others, see `hamiltone.nn.rotary`.
 
     Shape:
         query: ``(N, B, E)``, key, value: ``(M, B, E)``, or without the batch axis
@@ -41,7 +41,7 @@ class SharedScoreMultihead(nn.Module):
     """
 
     in_proj_bias = None
-    """None makes nn.TransformerEncoderLayer call this module; it would run nn.MultiheadAttention's weights itself."""
+    """None makes nn.TransformerEncoderLayer call this module; it would use nn.MultiheadAttention's weights itself."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class SharedScoreMultihead(nn.Module):
         """
         self._check(query, key, value)
         if is_causal and attn_mask is None:
-            raise ValueError("is_causal says that attn_mask is the causal mask: give that, too")
+            raise ValueError("is_causal is only a hint that attn_mask is causal: pass attn_mask, too")
         batched = query.dim() == 3
         x = self._quaternions(query)
         source = x if key is query else self._quaternions(key)
@@ -111,7 +111,7 @@ class SharedScoreMultihead(nn.Module):
     def _masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, x: Tensor, source: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
-        """The masks as `QAttention` wants them, where True means that a query may attend, or a token is real."""
+        """The masks in the polarity of `QAttention`, where True means that a query may attend, or a token is real."""
         batch, n, m = x.shape[0], x.shape[1], source.shape[1]
         if attn_mask is not None:
             shapes = {(n, m), (batch * self.num_heads, n, m)}

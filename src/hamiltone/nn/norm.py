@@ -1,7 +1,7 @@
 """Quaternion normalisation: QRMSNorm (Eq. 17-18), QLayerNorm and QBatchNorm.
 
 Each divides by a real number, so the four components of a quaternion keep their proportions; the first two, without
-bias, commute with a rotation of the whole input. The paper leaves the last two open: see docs/deviations.md.
+bias, commute with a rotation of the whole input. The paper does not define the last two: see docs/deviations.md.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ def _check_sequence(name: str, x: Tensor, dim: int) -> None:
 
 
 def _widened(x: Tensor) -> Tensor:
-    """Half-precision input in float32, where squares neither overflow nor vanish."""
+    """Half-precision input as float32, in which squares neither overflow nor vanish."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -202,7 +202,7 @@ class _Normalise(torch.autograd.Function):
         count = x.new_tensor(float(x.numel() // own_mean.numel()), dtype=torch.float64)
         if synchronised:
             mean, var, count = _over_processes(mean, var, count)
-        # The kernel has divided every component by its own deviation: put the common one in its place.
+        # The kernel has divided every component by its own deviation: replace it by the common one.
         scale = gain * torch.rsqrt(var + eps)
         shift = bias + (own_mean - mean) * scale
         ratio = (scale * deviation).flatten().view(-1, *(1,) * (x.dim() - 3))
@@ -218,7 +218,7 @@ class _Normalise(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         x, gain, bias, mean, var, count = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted: let autograd write the first
+        if torch.is_grad_enabled():  # a second derivative is wanted: let autograd compute the first
             return *_differentiable_gradients(x, gain, bias, ctx.eps, gradient), None, None
         inverse = torch.rsqrt(var + ctx.eps)
         _, dot, total = torch.ops.aten.native_batch_norm_backward(
@@ -261,7 +261,7 @@ def _differentiable_gradients(
 
 
 def synchronise_batch_norms(model: nn.Module) -> None:
-    """Let every `QBatchNorm` in the model normalise over the batches of all processes, where there are several."""
+    """Let every `QBatchNorm` in the model normalise over the batches of all processes, if there are several."""
     for module in model.modules():
         if isinstance(module, QBatchNorm):
             module.synchronised = True
@@ -278,7 +278,7 @@ def _over_processes(mean: Tensor, var: Tensor, count: Tensor) -> tuple[Tensor, T
     share = (count / total).to(mean.dtype)
     joint = share * mean
     distributed.all_reduce(joint)
-    # Within the processes plus between them: squares of means would cancel where the mean is large.
+    # Variance within processes plus between them: squares of means would cancel where the mean is large.
     var = share * (var + (mean - joint).square().mean(0))
     distributed.all_reduce(var)
     return joint, var, total

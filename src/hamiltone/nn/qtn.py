@@ -19,10 +19,10 @@ class QTNAttention(nn.Module):
     Args:
         dim: Quaternions of a position.
         heads: Heads; they must divide `dim`.
-        kernel_size: Positions that the convolutions behind queries, keys and values see; odd.
+        kernel_size: Kernel length of the convolutions that compute queries, keys and values; odd.
         radius: How many positions a query sees to either side.
         bias: Whether convolutions and output projection have a bias.
-        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
 
     Shape:
@@ -68,7 +68,7 @@ class QTNAttention(nn.Module):
                 f"of shape {tuple(valid.shape)}"
             )
         blocks = (length + self.radius - 1) // self.radius
-        missing = blocks * self.radius - length  # so written, torch.export sees that blocks divide the padded length
+        missing = blocks * self.radius - length  # in this form torch.export sees that blocks divide the padded length
         valid = F.pad(valid, (0, missing))
         signal = F.pad(x, (0, 0, 0, 0, 0, missing)) * valid[:, :, None, None]
         signal = signal.permute(0, 2, 3, 1)  # (B, 4, C, K·R): K blocks of R = radius positions

@@ -22,14 +22,14 @@ class QGRU(nn.Module):
         n = tanh(x ⊗ W_n + b_n + r ∘ (h ⊗ U_n + c_n))
         h ← (1 - z) ∘ n + z ∘ h
 
-    A quarter of the weights of the real unit of the same width. The state is explicit: a sequence in pieces, each with
-    the state that the piece before it returned, gives what the whole sequence gives.
+    It has a quarter of the weights of a real unit of the same width. The state is explicit: a sequence in pieces, each
+    with the state that the previous piece returned, gives the same result as the whole sequence.
 
     Args:
         in_dim: Quaternions of the input.
         dim: Quaternions of the state, and of the output for each direction.
         bidirectional: Whether a second unit reads the sequence backwards; its output follows the first one's along the
-            channels, and there is no state to carry on.
+            channels, and no state can be passed in.
 
     Shape:
         x: ``(B, N, 4, in_dim)``
@@ -51,7 +51,7 @@ class QGRU(nn.Module):
         self.hidden = nn.ModuleList(QLinear(dim, 3 * dim) for _ in range(directions))
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Read the sequence from `state` on."""
+        """Process the sequence, starting from `state`."""
         if x.dim() != 4 or x.shape[2] != 4 or x.shape[3] != self.in_dim:
             raise ValueError(f"QGRU expected (B, N, 4, {self.in_dim}), got shape {tuple(x.shape)}")
         if state is not None and (self.bidirectional or state.shape != (x.shape[0], 4, self.dim)):
@@ -60,7 +60,7 @@ class QGRU(nn.Module):
         return run_gru(flatten(x), state, self.real_weights(), self.dim, self.bidirectional)
 
     def real_weights(self) -> list[Tensor]:
-        """Input and hidden matrices and biases of each direction, as ``torch.gru`` wants them: gate by gate."""
+        """Input and hidden matrices and biases of each direction, in the order of ``torch.gru``: gate by gate."""
         weights: list[Tensor] = []
         for pair in zip(self.input, self.hidden, strict=True):
             layers = [layer for layer in pair if isinstance(layer, QLinear)]
@@ -93,7 +93,7 @@ def run_gru(
 
 
 def _pays(x: Tensor) -> bool:
-    """Whether a gradient is wanted on a CPU, where torch's own recurrence takes three times as long for it."""
+    """Whether a gradient is needed on a CPU, where torch's own recurrence takes three times as long for it."""
     return (
         torch.is_grad_enabled()
         and x.device.type == "cpu"
@@ -116,10 +116,10 @@ def _trained(x: Tensor, first: Tensor, weights: list[Tensor]) -> tuple[Tensor, T
 
 
 class _Recurrence(torch.autograd.Function):
-    """The recurrence alone, with a gradient of three small operations a step; what can wait is done for all at once.
+    """The recurrence alone, whose gradient takes three small operations per step and the rest for all steps at once.
 
     Shape:
-        drive: ``(N, B, 3H)``, what the input says to the gates r, z and n
+        drive: ``(N, B, 3H)``, the input's contribution to the gates r, z and n
         state: ``(B, H)``, weight: ``(3H, H)``, bias: ``(3H,)``
         returns: ``(N, B, H)``
     """
@@ -147,7 +147,7 @@ class _Recurrence(torch.autograd.Function):
         states, gates, recalled, candidates, weight = ctx.saved_tensors
         steps, batch, size = candidates.shape
         r, z, before = gates[..., :size], gates[..., size:], states[:-1]
-        # What the gradient of a state becomes at the candidate, and at what the hidden product gives to r, z and n
+        # From the gradient of a state to those of the candidate and of the hidden product's part in r, z and n
         at_candidate = (1 - z) * (1 - candidates.square())
         factors = torch.stack(
             [at_candidate * recalled * r * (1 - r), (before - candidates) * z * (1 - z), at_candidate * r], 2

@@ -1,7 +1,7 @@
 """Rotary positions for quaternions: each position turns its queries and keys by a unit quaternion (Su et al. 2021).
 
 Position n has the unit quaternion u_n = cos(nθ) + μ sin(nθ), with an axis μ that all positions share, so that
-u_n u_m* = u_(n-m). The side from which it multiplies decides what it keeps:
+u_n u_m* = u_(n-m). The side from which it multiplies decides which properties hold:
 
 - **right**, q u_n and k u_m: Re(q u_n (k u_m)*) = Re(q u_(n-m) k*), so shared scores depend on the distance n - m.
   What multiplies the input from the left passes X ⊗ W and u_n alike, p(xW)u_n = ((px)W)u_n: shared-score attention
@@ -23,19 +23,19 @@ from torch import Tensor
 from hamiltone.algebra import conjugate, hamilton_product
 
 Positions = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
-"""What `QAttention` takes: queries ``(B, H, N, 4, D)``, keys ``(B, H, M, 4, D)`` and the number of the first position
-in, both with their positions out."""
+"""The `positions` of `QAttention`: takes queries ``(B, H, N, 4, D)``, keys ``(B, H, M, 4, D)`` and the number of the
+first position, and returns both with their positions encoded."""
 
 Side = Literal["right", "left", "between"]
 
 
 class QRotary:
-    """Turns queries and keys by their positions; the module's docstring says which `side` keeps what.
+    """Rotates queries and keys by their positions; the module's docstring explains the choice of `side`.
 
     Args:
-        side: `right` or `left` for shared scores, `between` for Hamilton scores.
+        side: Which side to multiply from: `right` or `left` for shared scores, `between` for Hamilton scores.
         base: θ falls geometrically from 1 in the first channel of a head to almost 1/base in the last.
-        axis: the imaginary direction μ; by default i, j and k are treated alike.
+        axis: The imaginary direction μ; by default i, j and k are treated alike.
 
     Shape:
         q: ``(B, H, N, 4, D)``, k: ``(B, H, M, 4, D)``
@@ -60,7 +60,7 @@ class QRotary:
         self.side, self.base, self.axis = side, base, tuple(part / length for part in axis)
 
     def __call__(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
-        """Queries and keys with their positions, which begin at `start` for both."""
+        """Queries and keys rotated by their positions, which begin at `start` for both."""
         u, w = self.units(q, start), self.units(k, start)  # (N, 4, D), (M, 4, D)
         if self.side == "right":
             return hamilton_product(q, u), hamilton_product(k, w)

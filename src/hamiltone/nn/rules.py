@@ -7,8 +7,8 @@
 | `hamilton-tay` | `HamiltonScore(Scale.REALS)` | 4    | 16       | 1/√(4·d_h) |
 | `headsplit`    | `ComponentScore()`           | 4    | 4        | 1/√d_h     |
 
-The last three columns are attributes of the rule itself. A rule of your own is called ``package.module:Name`` and gets
-into the table by `register_rule`, never by itself: a name in a checkpoint imports nothing.
+The last three columns are attributes of the rule itself. A rule of your own is called ``package.module:Name`` and joins
+the table only through `register_rule`: a name in a checkpoint imports nothing.
 """
 
 import sys
@@ -34,7 +34,7 @@ SCALES = ("hamilton", "hamilton-tay")
 
 
 def make_rule(name: str) -> ScoreRule:
-    """The rule of that name; one from elsewhere must have been registered.
+    """The rule of that name; one from outside hamiltone must have been registered.
 
     >>> rule = make_rule("hamilton-tay")
     >>> rule.maps, rule.products, rule.scale.value
@@ -46,10 +46,10 @@ def make_rule(name: str) -> ScoreRule:
 
 
 def register_rule(name: str) -> None:
-    """Import a rule of your own, ``package.module:Name``, and let configurations and checkpoints name it so.
+    """Import a rule of your own, ``package.module:Name``, so that configurations and checkpoints can name it.
 
-    `Name` is a subclass of `ScoreRule`, or anything else that makes one when called without arguments. The module is
-    looked for where Python looks for modules, and at last in the working directory.
+    `Name` is a subclass of `ScoreRule`, or any other callable that returns a rule without arguments. The module is
+    searched for on Python's path, and then in the working directory.
     """
     if name in RULES:
         return
@@ -69,11 +69,11 @@ def registered_rules() -> tuple[str, ...]:
 
 
 def unknown_rule(name: str, *others: str) -> str:
-    """What to do about a name that is not in the table; `others` are names that would also do."""
+    """The error message for a name that is not in the table; `others` are further valid names."""
     if _is_outside(name):
         return (
-            f"the rule {name!r} is not hamiltone's own, and no module is imported unasked: if you trust that one, "
-            f"say hamiltone --rule {name} ..., or call hamiltone.nn.register_rule({name!r})"
+            f"the rule {name!r} is not part of hamiltone and is only imported on request: if you trust it, "
+            f"use hamiltone --rule {name} ..., or call hamiltone.nn.register_rule({name!r})"
         )
     return (
         f"attention must be one of {', '.join((*RULES, *others))}, or a rule of your own as package.module:Name, "
@@ -82,7 +82,7 @@ def unknown_rule(name: str, *others: str) -> str:
 
 
 def _is_outside(name: str) -> bool:
-    """Whether a name has the form ``package.module:Name``, and so nothing that a terminal could trip over."""
+    """Whether a name has the form ``package.module:Name``, which is also safe to print."""
     module, _, attribute = name.partition(":")
     return attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
@@ -105,4 +105,4 @@ def _check(rule: Any, name: str) -> None:
         raise ValueError(f"{name} must have 1 map or 4 maps, got {rule.maps}")
     products = getattr(rule, "products", None)
     if not isinstance(products, int) or products < 1:
-        raise ValueError(f"{name} must say how many real products it takes to score a pair: products = ...")
+        raise ValueError(f"{name} must say how many real products scoring a pair takes: products = ...")

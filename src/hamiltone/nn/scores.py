@@ -1,8 +1,8 @@
-"""Score rules: how a query and a key become attention maps, and maps and values an output.
+"""Score rules: from queries and keys to attention maps, and from maps and values to outputs.
 
-A rule sees heads with the component axis still visible, ``(B, H, N, 4, D)``. It must say how to score; it may also say
-how to run fused. Write a third rule by subclassing `ScoreRule` and hand it to `QAttention`; `hamiltone.nn.rules` gives
-rules names.
+A rule sees heads with the component axis still visible, ``(B, H, N, 4, D)``. It must define `scores`; it may also
+define a fused `attend`. For a rule of your own, subclass `ScoreRule` and pass it to `QAttention`; `hamiltone.nn.rules`
+gives rules names.
 """
 
 import math
@@ -18,7 +18,7 @@ from hamiltone.nn.tracing import is_traced
 
 
 class Scale(Enum):
-    """What a score is divided by: the root of how many quaternions, or of how many reals, a head has.
+    """What a score is divided by: the root of the number of quaternions, or of reals, in a head.
 
     >>> Scale.QUATERNIONS.factor(16), Scale.REALS.factor(16)
     (0.25, 0.125)
@@ -36,8 +36,8 @@ class ScoreRule(ABC):
     """One way to score query-key pairs of quaternions.
 
     `maps` is the number S of maps a head has: 1 (shared by the four components) or 4 (one for each). `products` is the
-    number of real products that scoring one pair of quaternions takes; counts of cost need it, attention does not.
-    `scale` says how scores are scaled, where that is one of the usual ways.
+    number of real products that scoring one pair of quaternions takes; only cost counts need it. `scale` says how
+    scores are scaled, if that is one of the usual ways.
     """
 
     maps: int = 1
@@ -46,7 +46,7 @@ class ScoreRule(ABC):
 
     @property
     def fused(self) -> bool:
-        """Whether `attend` is a way of the rule's own, not the explicit path."""
+        """Whether the rule has its own `attend` instead of the explicit path."""
         return type(self).attend is not ScoreRule.attend
 
     @abstractmethod
@@ -61,9 +61,9 @@ class ScoreRule(ABC):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
     ) -> Tensor:
-        """softmax(scores + mask) applied to the values, as fast as the rule can; here by the explicit path.
+        """softmax(scores + mask) applied to the values, as fast as the rule can; by default by the explicit path.
 
-        `causal` stands for the plain mask of a square problem, N = M; other alignments come as a mask.
+        `causal` means the plain causal mask of a square problem, N = M; other alignments are passed as a mask.
 
         Shape:
             q: ``(B, H, N, 4, D)``, k, v: ``(B, H, M, 4, D)``, mask: ``(B|1, H|1, N|1, M|1)``, boolean or additive
@@ -130,7 +130,7 @@ class HamiltonScore(ScoreRule):
         A_c = softmax(S_c)          O_c = A_c V_c            for each component c
 
     Args:
-        scale: What scores are multiplied by.
+        scale: The factor that scores are multiplied by.
 
     The paper prints the scale 1/√d_h (Eq. 14), which is the default; Tay et al.'s code divides by √(4·d_h), as the
     shared score does: ``HamiltonScore(Scale.REALS)``.
@@ -152,7 +152,7 @@ class HamiltonScore(ScoreRule):
         """One fused kernel over the four maps of every head.
 
         Queries are broadcast, not copied; values are padded with zeros to the keys' width because the fast kernel
-        wants equal widths.
+        requires equal widths.
         """
         (batch, heads), dim = q.shape[:2], q.shape[-1]
         queries = flatten(q).flatten(0, 1)[:, None].expand(-1, 4, -1, -1)  # (B·H, 4, N, 4D)
@@ -173,7 +173,7 @@ def _component_keys(k: Tensor) -> Tensor:
 
 
 def check_shape(method: str, axes: str, result: Tensor, expected: tuple[int, ...]) -> None:
-    """Refuse what a rule returns in another shape: broadcasting would make it an output of the wrong length."""
+    """Raise an error if a rule returns another shape, which broadcasting could turn into a wrong output."""
     if not is_traced() and tuple(result.shape) != expected:
         raise ValueError(f"{method} must return {axes} = {expected}, got shape {tuple(result.shape)}")
 

@@ -42,11 +42,12 @@ class _Entry(NamedTuple):
 
 
 class RealWeightCache:
-    """Keeps the last assembled real weight while gradients are off; never a buffer, never part of a state or a copy.
+    """Keeps the last assembled real weight while gradients are off; it is not part of the state dict or of copies.
 
     A hit needs the same memory, version, dtype and device. Writes through ``parameter.data`` do not raise the version,
-    so on the CPU the values are compared as well: a quarter of the reads of the matrix product that follows. On other
-    devices that would wait for the device: write weights there under ``torch.no_grad()``, not through ``.data``.
+    so on the CPU the values are compared as well, which costs a quarter of the reads of the matrix product that
+    follows. On other devices that would force a synchronisation: write weights there under ``torch.no_grad()``, not
+    through ``.data``.
     """
 
     def __init__(self) -> None:

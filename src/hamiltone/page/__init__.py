@@ -1,4 +1,4 @@
-"""The page that cleans speech in the browser: built files, and the server that hands them out on this computer.
+"""The page that cleans speech in the browser: the built files, and a server for them on this computer.
 
 `static/` is what ``make web`` builds from web/; `files` adds the bundled models and can write all of it to a folder
 for any static host; `server` serves it on 127.0.0.1. Neither torch nor numpy is needed.

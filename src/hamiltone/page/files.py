@@ -1,4 +1,4 @@
-"""What the page consists of: the built files and the graphs of the bundled models."""
+"""The files of the page: the built ones and the graphs of the bundled models."""
 
 import shutil
 from pathlib import Path
@@ -22,9 +22,9 @@ def page_files() -> dict[str, Path]:
 
 
 def write_page(folder: Path) -> int:
-    """Copy the page to a folder that any web server can hand out; returns the size in bytes."""
+    """Copy the page to a folder that any web server can serve; returns the size in bytes."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already; give a new or an empty folder")
+        raise InputError(f"{folder} exists already; give a new or an empty folder")
     size = 0
     try:
         for place, path in page_files().items():

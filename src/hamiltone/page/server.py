@@ -1,4 +1,4 @@
-"""A server for one page on this computer: it hands out the files it knows, and nothing else."""
+"""A server for one page on this computer: it serves a fixed list of files and nothing else."""
 
 import gzip
 import hashlib
@@ -69,7 +69,7 @@ class PageServer(ThreadingHTTPServer):
 
     Args:
         files: By their places; ``index.html`` is the page itself.
-        port: 0 is any that is free; None is `PORT`, or any that is free if that is taken.
+        port: 0 is any free port; None is `PORT`, or any free port if that is taken.
     """
 
     daemon_threads = True
@@ -82,7 +82,7 @@ class PageServer(ThreadingHTTPServer):
             super().__init__((HOST, PORT if port is None else port), _Handler)
         except (OSError, OverflowError) as error:
             if port is not None:
-                reason = error.strerror if isinstance(error, OSError) else "it is no port"
+                reason = error.strerror if isinstance(error, OSError) else "it is not a valid port"
                 raise InputError(f"cannot serve the page at port {port}: {reason}; choose another --port") from None
             super().__init__((HOST, 0), _Handler)
 
@@ -92,7 +92,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that hangs up in the middle of an answer is no event."""
+        """Ignore browsers that hang up in the middle of a response."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -133,4 +133,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the terminal belongs to the user."""
+        """Log nothing: the terminal belongs to the user."""

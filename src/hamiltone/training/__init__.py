@@ -1,14 +1,14 @@
 """Training: a recipe (TOML) in, a run folder out; the same command resumes it exactly.
 
-`loop` is the loop itself and knows nothing of speech, images or text: a `task` is handed in, which `speech`, `vision`
-and `text` are; the last two are kinds of `classifier`. Around the loop stand
+`loop` is the training loop and knows nothing of speech, images or text: it is given a `task`, which `speech`, `vision`
+and `text` implement; the last two derive from `classifier`. The rest serves the loop:
 
 - the recipe: `config` (the tables that all tasks share), `speech_recipe` (those of speech) and `reading` (from a file);
-- the data: `speech_data` (from a recipe to data sets) and `order` (in which order samples come);
-- the mathematics: `optimiser`, `schedule` (the learning rate, and how far a run has come) and `ema` (the average of the
+- the data: `speech_data` (from a recipe to data sets) and `order` (the order of samples);
+- the mathematics: `optimiser`, `schedule` (the learning rate, and the progress of a run) and `ema` (the average of the
   weights);
-- the run: `device` (where it computes), `folder` and `state` (what it keeps), `interrupt` (signals that end it early),
-  `log` (what it tells) and `summary` (runs side by side).
+- the run: `device` (where it computes), `folder` and `state` (the files it keeps), `interrupt` (signals that end it
+  early), `log` (its output) and `summary` (runs side by side).
 """
 
 from collections.abc import Iterable
@@ -55,16 +55,16 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> TaskRecipe:
 
 
 def train_recipe(recipe: TaskRecipe) -> Outcome:
-    """Train what a recipe describes, on one device or on all that torchrun or fabric gave."""
+    """Train what a recipe describes, on one device or on all that torchrun or fabric provides."""
     tune_cpu()
     fabric = make_fabric(recipe.run)
-    with fabric.rank_zero_first(), counting_bar("decoding") as progress:  # the others find what the first has decoded
+    with fabric.rank_zero_first(), counting_bar("decoding") as progress:  # the others read what the first has decoded
         task = make_task(recipe, progress)
     return train(task, recipe, fabric)
 
 
 def make_task(recipe: TaskRecipe, progress: Progress | None = None) -> Task:
-    """What a recipe trains; `progress` gets the number of files that are decoded, and of all."""
+    """The task of a recipe; `progress` is called with the number of decoded files and the total."""
     match recipe:
         case SpeechRecipe():
             return SpeechTask(recipe, progress)

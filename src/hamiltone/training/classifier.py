@@ -1,4 +1,4 @@
-"""What the tasks of images and text share: cross-entropy for training, accuracy for validation."""
+"""The base of the image and text tasks: cross-entropy for training, accuracy for validation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class CrossEntropy(Table):
 
 
 class ClassifierRecipe(Recipe):
-    """What recipes of classifiers share."""
+    """The base of the recipes of classifiers."""
 
     loss: CrossEntropy = CrossEntropy()
     """Cross-entropy."""
@@ -56,13 +56,13 @@ class ClassifierTask(ABC):
 
     @abstractmethod
     def header(self, facts: dict[str, Any]) -> Header:
-        """What a checkpoint says of the model."""
+        """The header of a checkpoint of the model."""
 
     def compile(self, model: nn.Module) -> None:
         model.compile()
 
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Cross-entropy; the log also gets how often the class with the largest target was scored highest."""
+        """Cross-entropy; the log also gets the accuracy against the class with the largest target."""
         inputs, targets = batch
         scores = model(inputs)
         loss = F.cross_entropy(scores, targets, label_smoothing=self._smoothing)
@@ -87,13 +87,13 @@ class ClassifierTask(ABC):
         save_checkpoint(path, model, self.header(facts))
 
     def check_classes(self, classes: Sequence[str]) -> None:
-        """Refuse to start from a model of other classes."""
+        """Raise an `InputError` if the model to start from has other classes."""
         if self.start_header is not None and self.start_header.classes != tuple(classes):
-            raise InputError(f"init = {self._init} knows other classes than the data")
+            raise InputError(f"init = {self._init} has other classes than the data")
 
 
 def parse_config(base: C, value: C | Mapping[str, Any]) -> C:
-    """A configuration from a table of the fields in which it differs from another."""
+    """A configuration from a table of the fields that differ from `base`."""
     if not isinstance(value, Mapping):
         return value
     use_rule(value)

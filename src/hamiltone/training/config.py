@@ -1,4 +1,4 @@
-"""What a recipe says about the run itself: frozen tables, every key known. A task's recipe adds tables of its own."""
+"""The tables of a recipe that all tasks share: frozen, without unknown keys. A task's recipe adds further tables."""
 
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -22,7 +22,7 @@ class Table(BaseModel):
 
 
 class Budget(Table):
-    """How long to train; the run ends where the first of these is spent. They may change when a run is resumed."""
+    """How long to train; the run ends when the first of these is spent. They may change when a run is resumed."""
 
     epochs: PositiveInt | None = None
     """Passes over the training data."""
@@ -41,13 +41,13 @@ class Budget(Table):
 class Batches(Table):
     """Samples of one optimiser step, over all processes; `accumulate` cuts them into parts that fit into memory.
 
-    Batch norms then normalise each part by itself.
+    Batch norms then normalise each part separately.
     """
 
     size: PositiveInt
     """Samples of one optimiser step, over all processes."""
     accumulate: PositiveInt = 1
-    """Into how many parts a batch is cut, one after the other, to fit into memory."""
+    """The number of parts into which a batch is cut to fit into memory."""
     workers: NonNegativeInt = 0
     """Processes that prepare samples; 0 prepares them in the training process."""
 
@@ -56,8 +56,8 @@ class Optimiser(Table):
     """AdamW or SOAP, the norm to which gradients are clipped, and the decay of the average of the weights (0: none).
 
     SOAP (Vyas et al. 2024) is Adam in the eigenbasis of Shampoo's Kronecker factors, which are renewed every
-    `precondition_steps`: for small models it costs next to nothing and learns more from every step. It wants a higher
-    rate than AdamW, and betas of 0.95.
+    `precondition_steps`: for small models it costs next to nothing and learns more from every step. It works best with
+    a higher rate than AdamW, and betas of 0.95.
     """
 
     kind: Literal["adamw", "soap"] = "adamw"
@@ -77,10 +77,10 @@ class Optimiser(Table):
 
 
 class Schedule(Table):
-    """The learning rate over the run: up for `warmup` steps, then along a cosine to the share `final`, or constant."""
+    """The learning rate: rising for `warmup` steps, then a cosine down to the share `final`, or constant."""
 
     kind: Literal["cosine", "constant"] = "cosine"
-    """Along a cosine to the share `final`, or constant after the warm-up."""
+    """A cosine down to the share `final`, or constant after the warm-up."""
     warmup: NonNegativeInt = 0
     """Steps over which the rate rises to `optimiser.lr`."""
     final: float = Field(default=0.0, ge=0, le=1)
@@ -88,7 +88,7 @@ class Schedule(Table):
 
 
 class Run(Table):
-    """Where and how: what does not belong to the experiment itself."""
+    """Where and how to run: settings that are not part of the experiment itself."""
 
     folder: Path
     """Where checkpoints and logs go."""
@@ -97,7 +97,7 @@ class Run(Table):
     precision: Literal["float32", "bfloat16"] = "float32"
     """All in float32, or mixed with bfloat16."""
     compile: bool = False
-    """Whether torch.compile works on the model."""
+    """Whether to use torch.compile."""
     log_steps: PositiveInt = 50
     """Steps between two lines of the log."""
     validate_epochs: PositiveInt = 1
@@ -121,7 +121,7 @@ class Recipe(Table):
     run: Run
 
     def experiment(self) -> dict[str, Any]:
-        """What was trained and how, without where files lie: what a checkpoint may tell others."""
+        """What was trained and how, without paths of files, for the header of checkpoints."""
         content: dict[str, Any] = _without_paths(self.model_dump(exclude={"run"}))
         return content | {"init": self.init and Path(self.init).stem}
 
@@ -146,4 +146,4 @@ MAY_CHANGE = frozenset(
         "run.validate_epochs",
     }
 )
-"""Keys that may differ when a run is resumed: they move its end, or nothing that is computed."""
+"""Keys that may differ when a run is resumed: they move its end, or do not affect the computation."""

@@ -9,7 +9,7 @@ from torch import nn
 class MovingAverage:
     """A frozen copy that follows a model: average ← d · average + (1 - d) · model after every step.
 
-    In step t the decay is d = min(decay, (1 + t) / (10 + t)), so that the first weights are soon forgotten; a decay of
+    At step t the decay is d = min(decay, (1 + t) / (10 + t)), so that the first weights are soon forgotten; a decay of
     zero makes the copy equal to the model. Floating-point buffers, such as running statistics, are averaged too, others
     copied.
     """
@@ -20,7 +20,7 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        """Follow the model, which has taken `step` steps before this one."""
+        """Update the average with the model, which has taken `step` steps before this one."""
         weight = 1 - min(self.decay, (1 + step) / (10 + step))
         current = model.state_dict()
         for name, average in self.model.state_dict().items():

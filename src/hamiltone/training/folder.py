@@ -15,7 +15,7 @@ from hamiltone.training.reading import flat, flatten, to_toml
 
 
 class RunFolder:
-    """Paths in the folder of a run. With several machines it must be one that all of them see."""
+    """Paths in the folder of a run. With several machines all of them must see the folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class RunFolder:
         return self.last.exists()
 
     def check(self, recipe: Recipe) -> None:
-        """Refuse to resume a run that was started with another recipe; only keys in `MAY_CHANGE` may differ."""
+        """Raise an `InputError` if the run was started with another recipe; only keys in `MAY_CHANGE` may differ."""
         if not self.started or not self.config.exists():
             return
         before = flatten(tomllib.loads(self.config.read_text("utf-8")))
@@ -41,7 +41,7 @@ class RunFolder:
                 )
 
     def prepare(self, recipe: Recipe) -> None:
-        """Make the folder, write the recipe as it was resolved, and clear away what a killed run left half-written."""
+        """Make the folder, write the resolved recipe, and remove what a killed run left half-written."""
         with self.writing(self.config):
             self.path.mkdir(parents=True, exist_ok=True)
             sweep(self.path, ".*.part")

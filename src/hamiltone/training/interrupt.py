@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: noticed at once, obeyed where the run can be saved."""
+"""Ctrl-C and SIGTERM: noticed immediately, acted on where the run can be saved."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from typing import Any, Self
 class StopSignal:
     """Within this context `received` is the number of a signal that asks to stop, or zero.
 
-    The same signal a second time does what it did before: a second Ctrl-C interrupts at once.
+    A second signal has its usual effect: a second Ctrl-C interrupts immediately.
     """
 
     def __init__(self) -> None:

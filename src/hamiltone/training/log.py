@@ -16,7 +16,7 @@ from hamiltone.training.task import Media
 
 
 class Log:
-    """Does nothing: the log of every process but the first."""
+    """A log that does nothing, for every process but the first."""
 
     def __enter__(self) -> Self:
         return self
@@ -27,10 +27,10 @@ class Log:
         pass
 
     def record(self, kind: str, step: int, values: dict[str, float]) -> None:
-        """Keep the figures of a step; `kind` is train or validation."""
+        """Log the figures of a step; `kind` is train or validation."""
 
     def media(self, step: int, media: Media) -> None:
-        """Keep sounds and pictures."""
+        """Log sounds and pictures."""
 
     def show(self, position: float, text: str) -> None:
         """Move the bar to a position from 0 to 1."""
@@ -40,7 +40,7 @@ class Log:
 
 
 class RunLog(Log):
-    """The log of the first process; what a killed run had logged beyond the step that it resumes from is dropped."""
+    """The log of the first process; lines that a killed run wrote after the step to resume from are dropped."""
 
     def __init__(self, folder: RunFolder, step: int, position: float) -> None:
         self._folder, self._step = folder, step
@@ -67,7 +67,7 @@ class RunLog(Log):
             self._close()
 
     def record(self, kind: str, step: int, values: dict[str, float]) -> None:
-        """Write one JSON line and the same figures to TensorBoard; where there is no bar, a line for the reader too."""
+        """Write one JSON line and the same figures to TensorBoard; without a bar, also print a line."""
         if kind == "train" and not self._console.is_terminal:
             self.say(f"step {step}: {self._text}")
         with self._folder.writing(self._folder.log):
@@ -97,7 +97,7 @@ class RunLog(Log):
 
 @contextmanager
 def counting_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for work that is counted in items; yields a function of the number that is done, and of all."""
+    """A bar for work that is counted in items; yields a function of the number done and the total."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=None)

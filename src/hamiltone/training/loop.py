@@ -32,7 +32,7 @@ from hamiltone.training.task import Ragged, Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `stopped` is the signal that ended it early, or zero. One process `leads` and reports it."""
+    """How a run ended: `stopped` is the signal that ended it early, or zero. The process that `leads` reports it."""
 
     step: int
     select_by: str
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def train(task: Task, recipe: Recipe, fabric: Fabric) -> Outcome:
-    """Train until the budget is spent, from where the run folder stands; a signal saves the run and ends it early."""
+    """Train until the budget is spent, resuming from the run folder; a signal saves the run and ends it early."""
     folder = RunFolder(recipe.run.folder)
     folder.check(recipe)
     fabric.barrier()
@@ -56,12 +56,12 @@ def train(task: Task, recipe: Recipe, fabric: Fabric) -> Outcome:
 
 
 class Loop:
-    """A run: the model, its average, the optimiser, and how far it has come."""
+    """A run: the model, its average, the optimiser, and its progress."""
 
     def __init__(self, task: Task, recipe: Recipe, fabric: Fabric, folder: RunFolder) -> None:
         self.task, self.recipe, self.fabric, self.folder = task, recipe, fabric, folder
         torch.manual_seed(recipe.seed)
-        self.bare = fabric.to_device(task.build())  # without what Fabric wraps around it
+        self.bare = fabric.to_device(task.build())  # without Fabric's wrapper
         self.average = MovingAverage(self.bare, recipe.optimiser.ema)
         synchronise_batch_norms(self.bare)
         if recipe.run.compile:
@@ -144,7 +144,7 @@ class Loop:
                 good = f"the last good state is {self.folder.last}" if self.folder.started else "nothing was saved yet"
                 raise InputError(
                     f"training diverged: {name} is {value} in step {self.progress.step + 1}; {good}; "
-                    "try a lower optimiser.lr, or look at the data"
+                    "try a lower optimiser.lr, or check the data"
                 )
 
     def _log_step(self, log: Log, figures: dict[str, float], units: float) -> None:
@@ -170,7 +170,7 @@ class Loop:
 
     @torch.no_grad()
     def _validate(self, log: Log, stop: StopSignal) -> None:
-        """Measure the averaged model, keep it if it is the best, and save; a signal breaks off, to be repeated."""
+        """Measure the averaged model, keep it if it is the best, and save; an interrupted validation is repeated."""
         task, progress, model = self.task, self.progress, self.average.model
         totals: dict[str, Tensor] = {}
         for index in range(self.fabric.global_rank, len(task.validation), self.fabric.world_size):
@@ -208,7 +208,7 @@ class Loop:
                 self.task.export(self.folder.best, self.average.model, facts)
 
     def _agree(self, *values: float) -> list[float]:
-        """The largest of each value over all processes: what one of them has noticed, all know."""
+        """The maximum of each value over all processes, so that all of them decide alike."""
         return self._reduced(torch.tensor(values, dtype=torch.float64), "max")
 
     def _reduced(self, values: Tensor, how: str) -> Any:

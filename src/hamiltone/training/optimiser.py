@@ -25,7 +25,7 @@ def make_optimiser(parameters: Iterable[nn.Parameter], settings: Optimiser) -> O
 
 
 def _soap() -> Any:
-    """SOAP with its bases in one memory layout, so that a resumed run rounds as an uninterrupted one does."""
+    """SOAP with its bases in a fixed memory layout, so that a resumed run rounds exactly as an uninterrupted one."""
     try:
         from pytorch_optimizer import SOAP
     except ImportError:

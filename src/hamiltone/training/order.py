@@ -1,4 +1,4 @@
-"""In which order samples come: a function of seed and step, never of what a worker did before."""
+"""The order of samples: a function of seed and step, never of what a worker did before."""
 
 import itertools
 import signal
@@ -18,10 +18,10 @@ POOL = 50
 
 
 class BatchOrder:
-    """The keys of every batch that one process sees from a step on, without end.
+    """The keys of the batches of one process from a given step on, without end.
 
     A step takes `batches.size` samples of the shuffled epoch; they are cut into `accumulate` parts and each part into
-    one share per process; `share` is the rank of this one and their number. What an epoch leaves over is not used.
+    one share per process; `share` is the rank of this one and their number. An incomplete last batch is not used.
     With `lengths` of the samples, batches hold samples of similar length, in a shuffled order.
     """
 
@@ -75,7 +75,7 @@ def _cut(order: list[int], size: int) -> list[list[int]]:
 def stream(data: KeyedData, order: BatchOrder, device: torch.device) -> Generator[Any]:
     """The batches of an order, made ahead by worker processes if the recipe asks for them.
 
-    The loader draws its workers' seeds from a generator of its own, so it does not touch torch's global one.
+    The loader draws its workers' seeds from a separate generator, so it does not touch torch's global one.
     """
     loader: DataLoader[Any] = DataLoader(
         data,  # type: ignore[arg-type]  # keys are pairs

@@ -1,4 +1,4 @@
-"""From a TOML file and overrides to a recipe, and back. Whatever is wrong is one line that says what to do."""
+"""From a TOML file and overrides to a recipe, and back. Every error is one line that says what to do."""
 
 import difflib
 import json
@@ -84,7 +84,7 @@ def overlay(base: D, table: Mapping[str, Any]) -> D:
 
 
 def use_rule(table: Mapping[str, Any]) -> None:
-    """Import the score rule that a recipe names as ``package.module:Name``: writing the name there asks for it."""
+    """Import the score rule that a recipe names as ``package.module:Name``; unlike checkpoints, recipes are trusted."""
     name = table.get("attention")
     if isinstance(name, str) and ":" in name:
         register_rule(name)
@@ -102,7 +102,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def _parse_override(text: str) -> tuple[list[str], Any]:
-    """``a.b=value``: the value is TOML, or text if it is none, so that words need no quotes."""
+    """``a.b=value``: the value is TOML, or else plain text, so that words need no quotes."""
     key, equals, value = text.partition("=")
     names = key.strip().split(".")
     if not equals or not all(names):

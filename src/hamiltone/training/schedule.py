@@ -1,4 +1,4 @@
-"""How far a run has come and how fast it goes, and the learning rate there."""
+"""The progress and the speed of a run, and its learning rate."""
 
 import math
 import time
@@ -7,9 +7,9 @@ from hamiltone.training.config import Budget, Schedule
 
 
 def position(budget: Budget, steps_per_epoch: int, step: int, elapsed: float) -> float:
-    """The spent share of the budget, from 0 to 1: that of the part which is spent most.
+    """The spent share of the budget, from 0 to 1: the largest share among its limits.
 
-    Of a budget in steps or epochs this is a function of the step alone, so a resumed run repeats it exactly.
+    For a budget in steps or epochs this is a function of the step alone, so a resumed run repeats it exactly.
 
     >>> position(Budget(epochs=2, minutes=10), steps_per_epoch=100, step=20, elapsed=300.0)
     0.5
@@ -25,7 +25,7 @@ def position(budget: Budget, steps_per_epoch: int, step: int, elapsed: float) ->
 
 
 def rate_factor(schedule: Schedule, step: int, position: float) -> float:
-    """What the learning rate is multiplied by in the step that follows `step` others.
+    """The factor of the learning rate in the step that follows `step` others.
 
     >>> [rate_factor(Schedule(warmup=4), step, 0.0) for step in range(5)]
     [0.25, 0.5, 0.75, 1.0, 1.0]
@@ -37,7 +37,7 @@ def rate_factor(schedule: Schedule, step: int, position: float) -> float:
 
 
 class Pace:
-    """Counts from what earlier sessions of the run have taken."""
+    """Time and speed of a run, including its earlier sessions."""
 
     def __init__(self, elapsed: float) -> None:
         self._start = time.monotonic() - elapsed

@@ -31,7 +31,7 @@ from hamiltone.training.task import Media, start_from
 
 
 class SpeechTask:
-    """Trains an `Enhancer` on pairs of noisy and clean segments; fulfils `hamiltone.training.task.Task`."""
+    """Trains an `Enhancer` on pairs of noisy and clean segments; implements `hamiltone.training.task.Task`."""
 
     unit = "audio s"
     higher_is_better = True
@@ -48,7 +48,7 @@ class SpeechTask:
         return start_from(self.start, build(self.config), self.recipe.init)
 
     def compile(self, model: nn.Module) -> None:
-        """Only the blocks of the bottleneck, where it fuses much; it does not make convolutions faster."""
+        """Compile only the blocks of the bottleneck, where much can be fused; convolutions would not get faster."""
         for bottleneck in model.modules():
             if isinstance(bottleneck, Bottleneck):
                 for block in bottleneck.blocks():
@@ -57,7 +57,7 @@ class SpeechTask:
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the recipe's terms, and the terms."""
         noisy, clean = batch
-        level = rms_level(noisy)  # as the network sees them: quiet recordings count as much as loud ones
+        level = rms_level(noisy)  # at the network's level: quiet recordings count as much as loud ones
         return self.criterion.to(noisy.device)(model(noisy / level), clean / level)
 
     def units(self, batch: Batch) -> float:
@@ -65,7 +65,7 @@ class SpeechTask:
         return batch[0].numel() / self.config.sample_rate
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-        """The loss, the recipe's metrics, and how much each has gained over the noisy input."""
+        """The loss, the recipe's metrics, and the gain of each over the noisy input."""
         noisy, clean = batch
         enhanced = model(noisy)
         level = rms_level(noisy)

@@ -23,9 +23,9 @@ Batch = tuple[Tensor, Tensor]
 
 
 class HeldOut:
-    """Batches of one recording each, drawn at random once and for all; of made ones, those of epoch 0.
+    """Batches of one recording each, a fixed random choice; of generated data, those of epoch 0.
 
-    Every n-th would not do: corpora change the noise and the ratio from file to file in cycles.
+    Taking every n-th would be biased: corpora cycle through noises and ratios from file to file.
     """
 
     def __init__(self, recordings: FullPairs | Segments, limit: int | None = None) -> None:
@@ -48,7 +48,8 @@ def open_data(
 ) -> tuple[KeyedData, HeldOut]:
     """The training data of a recipe, and at most `limit` held-out recordings.
 
-    A corpus is decoded where the cache lacks it; `progress` then gets the number of files that are done, and of all.
+    A corpus is decoded if it is not in the cache; `progress` is then called with the number of finished files and the
+    total.
     """
     match data:
         case SyntheticData():

@@ -26,7 +26,7 @@ FAMILIES: dict[str, SpeechConfig] = {
 
 
 def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
-    """A model from a table that names a preset or a family, and the fields in which it differs."""
+    """A model from a table that names a preset or a family, and the fields that differ from it."""
     if isinstance(value, SpeechConfig):
         return value
     table = _table(value)
@@ -42,7 +42,7 @@ def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
 
 
 def parse_variety(base: Variety, value: Variety | Mapping[str, Any]) -> Variety:
-    """A variety from a table of the fields in which it differs from another."""
+    """A variety from a table of the fields that differ from `base`."""
     return value if isinstance(value, Variety) else overlay(base, _table(value))
 
 
@@ -66,10 +66,10 @@ RichVariety = Annotated[Variety, PlainValidator(partial(parse_variety, Variety()
 
 
 class SyntheticData(Table):
-    """Speech and noise made on the spot; `held_out` other mixtures are for validation."""
+    """Synthetic speech and noise; `held_out` other mixtures are for validation."""
 
     kind: Literal["synthetic"]
-    """Speech and noise made on the spot."""
+    """Synthetic speech and noise."""
     segment: PositiveInt
     """Samples of a training segment."""
     length: PositiveInt
@@ -98,17 +98,17 @@ class _PairTable(Table):
 
 
 class PairData(_PairTable):
-    """Parts of the pairs of VoiceBank+DEMAND as they are; the speakers `held_out` are for validation."""
+    """Segments of the pairs of VoiceBank+DEMAND, unaltered; the speakers `held_out` are for validation."""
 
     kind: Literal["pairs"]
-    """Noisy and clean recordings as they are."""
+    """Noisy and clean recordings, unaltered."""
 
 
 class RemixedData(_PairTable):
     """Pairs of VoiceBank+DEMAND remixed with each other, and with noise and clean speech from folders."""
 
     kind: Literal["remixed"]
-    """Noisy and clean recordings, taken apart and mixed anew."""
+    """Noisy and clean recordings, separated into speech and noise and remixed."""
     length: PositiveInt | None = None
     """Segments of an epoch; by default one for each pair."""
     noise: tuple[Path, ...] = ()
@@ -151,13 +151,13 @@ class Validation(Table):
     """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
 
     metrics: tuple[str, ...] = ("sisdr",)
-    """What is measured on held-out recordings."""
+    """The metrics of held-out recordings."""
     select_by: str = "sisdr"
     """The metric that chooses the best model; one of `metrics`."""
     limit: PositiveInt | None = None
     """Recordings at most; by default all that are held out."""
     shown: PositiveInt = 2
-    """Recordings that the log plays and draws."""
+    """Recordings of which the log keeps sound and spectrograms."""
 
     @field_validator("metrics")
     @classmethod
@@ -186,7 +186,7 @@ class SpeechRecipe(Recipe):
     loss: Weights
     """The weight of each term."""
     validation: Validation = Validation()
-    """How held-out speech is judged."""
+    """How held-out speech is scored."""
 
     @model_check(mode="after")
     def _has_a_model(self) -> Self:

@@ -20,7 +20,7 @@ KEY = "hamiltone-run"
 
 @dataclass
 class RunProgress:
-    """How far a run has come. Epoch and position in it follow from `step`, so they are not kept."""
+    """The progress of a run. The epoch and the position in it follow from `step`, so they are not kept."""
 
     samples: int
     step: int = 0
@@ -29,7 +29,7 @@ class RunProgress:
     best: float | None = None
     best_step: int = 0
     sums: dict[str, float] = field(default_factory=dict)
-    """Sums since the last line of the log, so that a resumed run logs what an uninterrupted one does."""
+    """Sums since the last line of the log, so that a resumed run logs the same as an uninterrupted one."""
 
 
 def save_state(
@@ -71,7 +71,7 @@ def load_state(
 
 
 def seed_process(seed: int, rank: int) -> None:
-    """Give every process random numbers of its own, for dropout and the like."""
+    """Give every process different random numbers, for dropout and the like."""
     own = int(np.random.SeedSequence((seed, rank)).generate_state(1)[0])
     torch.manual_seed(own)
     np.random.seed(own)
@@ -102,7 +102,7 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _take_tensors(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
-    """A nested value with the names of its tensors in their place; the tensors go to `tensors`.
+    """A nested value whose tensors are replaced by their names; the tensors go to `tensors`.
 
     Dictionaries become lists of pairs, since JSON would turn numbers that are keys into text.
     """

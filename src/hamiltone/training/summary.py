@@ -1,4 +1,4 @@
-"""Runs side by side: in which settings they differ, how long they took and what they reached."""
+"""Runs side by side: the settings that differ, their duration and their last validation."""
 
 import json
 import tomllib
@@ -17,7 +17,7 @@ _NOT_THE_EXPERIMENT = ("run.", "data.root", "data.cache", "batches.workers")
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run: the settings that set it apart from others, what it took, and the figures of its last validation."""
+    """A run: the settings that differ from others, its duration and speed, and the figures of its last validation."""
 
     name: str
     settings: dict[str, Any]

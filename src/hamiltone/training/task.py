@@ -1,4 +1,4 @@
-"""What the loop asks of a task: everything it does not know about speech, images or text."""
+"""The interface between the loop and a task, which holds all that is specific to speech, images or text."""
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class HeldOutData(Sized, Protocol):
 
 @dataclass(frozen=True)
 class Media:
-    """What a log shows beside numbers: sounds ``(L,)`` with their rate, and pictures ``(1 or 3, H, W)`` in [0, 1]."""
+    """What a log holds besides numbers: sounds ``(L,)`` with their rate, and pictures ``(1 or 3, H, W)`` in [0, 1]."""
 
     sounds: dict[str, tuple[Tensor, int]] = field(default_factory=dict)
     pictures: dict[str, Tensor] = field(default_factory=dict)
@@ -62,29 +62,29 @@ class Task(Protocol):
 
     @property
     def training(self) -> KeyedData:
-        """What to train on."""
+        """The training data."""
 
     @property
     def validation(self) -> HeldOutData:
-        """What to validate on."""
+        """The held-out data."""
 
     def build(self) -> nn.Module:
         """The model to train, seeded by torch's generator, or with the weights that the recipe starts from."""
 
     def compile(self, model: nn.Module) -> None:
-        """Let torch.compile work on the parts of the model that it serves well."""
+        """Apply torch.compile to the parts of the model that benefit from it."""
 
     def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch and its parts, for the log; the names are the same in every step."""
 
     def units(self, batch: Any) -> float:
-        """How much a batch holds, in `unit`."""
+        """The size of a batch, in `unit`."""
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, Tensor]:
-        """The metrics of every sample of a validation batch, ``(B,)`` each; NaN where one is undefined."""
+        """The metrics of every sample of a validation batch, ``(B,)`` each; NaN if undefined."""
 
     def media(self, model: nn.Module) -> Media:
-        """What to show after a validation."""
+        """Sounds and pictures to log after a validation."""
 
     def export(self, path: Path, model: nn.Module, facts: dict[str, Any]) -> None:
         """Write a checkpoint for inference, whole or not at all, with these facts about its training."""
@@ -94,7 +94,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def start_from(start: nn.Module | None, model: M, name: str | None) -> M:
-    """The model with the weights of `start`, which the recipe calls `name`; with its own if there is none."""
+    """The model with the weights of `start`, which the recipe calls `name`; unchanged if `start` is None."""
     if start is not None:
         try:
             model.load_state_dict(start.state_dict())

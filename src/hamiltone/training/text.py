@@ -18,7 +18,7 @@ TextModel = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfi
 
 
 class TextData(Table):
-    """The folder with train.tsv as GLUE writes it, and what becomes of its sentences.
+    """The folder with train.tsv in GLUE's format, and how its sentences are used.
 
     A share `held_out` of the whole sentences is for validation. Words that occur `least` times in the others make the
     vocabulary, and training replaces words by the unknown one with the probability `word_dropout`.
@@ -37,7 +37,7 @@ class TextData(Table):
 
 
 class TextRecipe(ClassifierRecipe):
-    """A recipe that trains a classifier of sentences; the data give it its vocabulary and the number of classes."""
+    """A recipe that trains a classifier of sentences; vocabulary and number of classes follow from the data."""
 
     task: Literal["text"]
     """A classifier of sentences."""
@@ -48,7 +48,7 @@ class TextRecipe(ClassifierRecipe):
 
 
 class TextTask(ClassifierTask):
-    """Trains a `TextClassifier`; fulfils `hamiltone.training.task.Task`. Only train.tsv is ever read."""
+    """Trains a `TextClassifier`; implements `hamiltone.training.task.Task`. Only train.tsv is ever read."""
 
     unit = "sentences"
 

@@ -31,7 +31,7 @@ class VisionData(Table):
 
 
 class VisionRecipe(ClassifierRecipe):
-    """A recipe that trains a classifier of images; the data give it the number of classes and the size of images."""
+    """A recipe that trains a classifier of images; number of classes and image size follow from the data."""
 
     task: Literal["vision"]
     """A classifier of images."""
@@ -42,7 +42,7 @@ class VisionRecipe(ClassifierRecipe):
 
 
 class VisionTask(ClassifierTask):
-    """Trains an `ImageClassifier`; fulfils `hamiltone.training.task.Task`. Test images are never read."""
+    """Trains an `ImageClassifier`; implements `hamiltone.training.task.Task`. Test images are never read."""
 
     unit = "images"
 

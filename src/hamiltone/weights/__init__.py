@@ -1,4 +1,4 @@
-"""The bundled models: checkpoints, ONNX graphs made of some of them, and the list of presets; none needs torch to find.
+"""The bundled models: checkpoints, ONNX graphs of some of them, and the list of presets. Finding them needs no torch.
 
 ``make graphs`` makes the graphs and the list.
 """
@@ -28,7 +28,7 @@ def graphs() -> dict[str, Path]:
 
 
 def preset_rows() -> list[dict[str, Any]]:
-    """What ``hamiltone presets`` lists: the rows of `hamiltone.models.catalogue`."""
+    """The rows of ``hamiltone presets``, made by `hamiltone.models.catalogue`."""
     try:
         return json.loads(PRESETS_FILE.read_text())
     except (OSError, ValueError):
