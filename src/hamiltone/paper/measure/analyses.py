@@ -22,7 +22,7 @@ from hamiltone.paper.results import (
     Theorems,
 )
 
-_SWEEP_TRIALS, _QUICK_SWEEP_TRIALS = 10, 3
+_SWEEP_TRIALS, _QUICK_SWEEP_TRIALS = 5, 3
 """Trials of one setting of the sweep differ by about one percent."""
 
 
