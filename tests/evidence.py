@@ -14,6 +14,7 @@ from hamiltone.paper.results import (
     LENGTHS,
     MEAN_SECONDS,
     METRICS,
+    MODEL_SPEEDS,
     MODELS,
     Coupling,
     LayerSpeed,
@@ -66,7 +67,7 @@ def whole_evidence() -> dict[str, Stored[Any]]:
     dnsmos = {f"dnsmos_{name}": around(0.0) for name in ("sig", "bak", "ovrl", "p808")}
     made = {
         "layer-speed": LayerSpeeds(tuple(LayerSpeed(length, {}, around(2.0)) for length in LENGTHS)),
-        "model-speed": ModelSpeeds((), tuple(ratios)),
+        **dict.fromkeys(MODEL_SPEEDS, ModelSpeeds((), tuple(ratios))),
         "gradient-settings": sweep(1.0),
         "ablation": twins(),
         "dns": Quality((), dnsmos),

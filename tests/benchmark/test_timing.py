@@ -10,6 +10,12 @@ def test_methods_take_turns():
     assert {name: len(values) for name, values in times.items()} == {"a": 3, "b": 3}
 
 
+def test_methods_that_are_warm_lose_no_round():
+    order: list[str] = []
+    times = interleaved({"a": lambda: order.append("a")}, seconds=0.0, rounds=(3, 50), warm_up=False)
+    assert order == ["a"] * 3 and len(times["a"]) == 3
+
+
 def test_the_median_is_in_milliseconds():
     assert median_ms([0.001, 0.002, 1.0]) == 2.0
 

@@ -8,7 +8,7 @@ from hamiltone.analysis.gradients import Setting
 from hamiltone.benchmark import timing
 from hamiltone.cli import app
 from hamiltone.errors import InputError
-from hamiltone.paper.measure import classifiers, speed
+from hamiltone.paper.measure import FULL_ONLY, classifiers, speed
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.pair import synthetic_utterances
 from hamiltone.paper.results import TYPES
@@ -79,6 +79,6 @@ def test_all_measures_everything_and_leaves_no_file_outside_its_folder(tmp_path,
     assert done.exit_code == 0, done.stdout
     new = set(tmp_path.rglob("*")) - before
     assert all(path == results or results in path.parents for path in new)
-    assert {path.stem for path in (results / "quick").glob("*.json")} == TYPES.keys() - {"ablation"}
+    assert {path.stem for path in (results / "quick").glob("*.json")} == TYPES.keys() - {"ablation", *FULL_ONLY}
     assert {path.stem for path in (results / "quick" / "figures").iterdir()} == {f"figure{n}" for n in range(1, 7)}
     assert list(elsewhere.iterdir()) == [] and not list(results.glob("*.json"))

@@ -1,19 +1,29 @@
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 import torch
+from click.testing import Result
+from typer.testing import CliRunner
 
 from hamiltone.analysis.gradients import Setting
+from hamiltone.cli import app
 from hamiltone.data.pairs import FOLDERS
+from hamiltone.data.synthetic import speech
 from hamiltone.errors import InputError
 from hamiltone.evaluation import FileScores, Report, write_report
-from hamiltone.models import bundled, load_checkpoint
+from hamiltone.models import build, bundled, load_checkpoint
 from hamiltone.nn import ComponentScore, QAttention, make_rule
+from hamiltone.paper.measure import twins, variants
 from hamiltone.paper.measure.study import Options, Study
 from hamiltone.paper.measure.twins import Trained, ablation, compare_runs
 from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train, train_all
 from hamiltone.paper.results import METRICS
+from hamiltone.paper.store import read_result
+from hamiltone.training import load_recipe
 from tasks import TOY
 
 
@@ -33,12 +43,14 @@ def small_toy(path: Path) -> Path:
 
 
 def test_variants_differ_in_nothing_but_rule_and_heads():
-    models = [variant.apply(load_checkpoint(bundled()["toy"])[0], 1) for variant in VARIANTS]
-    x = torch.randn(1, 4000)
+    x, models = torch.randn(1, 4000), []
+    for variant in VARIANTS:
+        torch.manual_seed(0)
+        models.append(build(load_recipe(TOY, variant.overrides(1)).model).eval())
     with torch.no_grad():
         outputs = [model(x) for model in models]
-    shapes = [{name: tensor.shape for name, tensor in model.state_dict().items()} for model in models]
-    assert all(one == shapes[0] for one in shapes)
+    first, *others = (model.state_dict() for model in models)
+    assert all(one.keys() == first.keys() and all(torch.equal(one[k], first[k]) for k in first) for one in others)
     assert all(not torch.allclose(a, b) for n, a in enumerate(outputs) for b in outputs[:n])
 
 
@@ -65,7 +77,7 @@ def test_a_variant_is_trained_as_such_and_a_finished_run_is_found_again(tmp_path
     assert job.checkpoint.stat().st_mtime_ns == before
     trained = Trained(job)
     assert all(isinstance(m.rule, ComponentScore) for m in trained.model.modules() if isinstance(m, QAttention))
-    assert trained.header.training["recipe"]["seed"] == 0
+    assert trained.header.training["recipe"]["seed"] == 0 and trained.header.config.attention == "headsplit"
 
 
 class Kept(Trained):
@@ -76,8 +88,11 @@ class Kept(Trained):
         job.folder.mkdir()
         self.job, self.seed = job, seed
         self.model, header = load_checkpoint(bundled()["toy"])
-        self.header = replace(header, config=replace(header.config, heads=1))
-        variant.apply(self.model, 1)
+        rule, heads = make_rule(variant.rule), variant.times_heads
+        self.header = replace(header, config=replace(header.config, attention=variant.rule, heads=heads))
+        for module in self.model.modules():
+            if isinstance(module, QAttention):
+                module.rule, module.heads = rule, heads
         files = [
             FileScores(f"{n}", 1.0, 1.0, dict.fromkeys(METRICS, n + seed + 0.5 * (variant.name == "shared")))
             for n in range(3)
@@ -89,6 +104,7 @@ def test_differences_are_taken_seed_by_seed_and_file_by_file(tmp_path):
     runs = {variant.name: [Kept(tmp_path, variant, seed) for seed in range(3)] for variant in VARIANTS}
     noisy = [torch.randn(1, 3000) for _ in range(2)]
     found = compare_runs(runs, noisy, Setting(batch=2, length=8, trials=4))
+    assert [(one.heads, one.maps) for one in found.variants] == [(1, 1), (1, 4), (1, 4), (1, 4), (4, 4)]
     assert found.files == 3 and [one.name for one in found.variants] == [variant.name for variant in VARIANTS]
     for differences in found.differences.values():
         assert all(one.mean == pytest.approx(0.5) and one.groups == 3 for one in differences.values())
@@ -105,3 +121,56 @@ def test_the_ablation_refuses_what_could_not_decide(tmp_path, changes, message):
         (tmp_path / folder).mkdir()
     with pytest.raises(InputError, match=message):
         ablation(Study(Options(data=tmp_path, results=tmp_path, **changes)))
+
+
+@pytest.fixture
+def test_set(tmp_path) -> Path:
+    """Three recordings of two seconds, noisy and clean."""
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        clean = speech(rng, 32_000)
+        for folder, signal in zip(FOLDERS["test"], (clean, clean + 0.05 * rng.standard_normal(32_000)), strict=True):
+            path = tmp_path / "data" / folder / f"p232_{number:03}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, np.clip(signal, -1, 1), 16_000)
+    return tmp_path / "data"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path, test_set, monkeypatch):
+    pytest.importorskip("lightning_fabric", reason="training needs hamiltone[train]")
+    pytest.importorskip("pesq", reason="scores need hamiltone[metrics]")
+    monkeypatch.setattr("hamiltone.training.device.tune_cpu", lambda: None)  # it would outlive the test
+    monkeypatch.setattr(twins, "Setting", partial(Setting, batch=2, length=8))
+    monkeypatch.setattr(twins, "_UTTERANCES", 2)
+    monkeypatch.setattr(twins, "_TRIALS", 4)
+    runs, given = tmp_path / "runs", ["--data", str(test_set), "--runs", str(tmp_path / "runs"), "--seeds", "3"]
+    given += ["--recipe", str(small_toy(tmp_path / "toy.toml")), "--results", str(tmp_path / "results")]
+
+    def reproduce() -> Result:
+        return CliRunner().invoke(app, ["reproduce", "ablation", *given])
+
+    trained: list[str] = []
+
+    def stop_at_the_eighth(job: Job) -> None:
+        if len(trained) == 7:
+            raise KeyboardInterrupt
+        train(job)
+        trained.append(job.folder.name)
+
+    monkeypatch.setattr(variants, "train", stop_at_the_eighth)
+    assert reproduce().exit_code != 0 and not (tmp_path / "results").exists()
+    finished = {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in trained}
+    assert len(finished) == 7
+
+    monkeypatch.setattr(variants, "train", train)
+    assert reproduce().exit_code == 0
+    assert {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in finished} == finished
+    found = read_result(tmp_path / "results" / "ablation.json")
+    assert found.made.command == "hamiltone reproduce ablation --data data --seeds 3 --jobs 1"
+    assert [len(one.runs) for one in found.result.variants] == [3] * len(VARIANTS) and found.result.files == 3
+    assert found.result.differences["hamilton"]["pesq"].has_interval
+
+    monkeypatch.setattr(twins, "evaluate", None)  # every run has its scores
+    assert reproduce().exit_code == 0
+    assert read_result(tmp_path / "results" / "ablation.json").result == found.result

@@ -51,12 +51,16 @@ def _cpu_name() -> str:
 
 
 def _commit() -> str:
-    """The commit of the source tree, or "installed" when there is none."""
-    here = Path(__file__).parent
+    """The commit of the source tree, or "installed" when there is none.
+
+    It is marked dirty if the package itself was changed since: results that are written meanwhile change nothing.
+    """
+    package = Path(__file__).parents[1]
     try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=True
+        commit, changed = (
+            subprocess.run(["git", *words], cwd=package, capture_output=True, text=True, check=True).stdout.strip()
+            for words in (("describe", "--always"), ("status", "--porcelain", "--", "."))
         )
     except (OSError, subprocess.CalledProcessError):
         return "installed"
-    return done.stdout.strip()
+    return f"{commit}-dirty" if changed else commit

@@ -13,12 +13,13 @@ def interleaved(
     *,
     seconds: float = 10.0,
     rounds: tuple[int, int] = (3, 50),
+    warm_up: bool = True,
     tick: Callable[[], None] = lambda: None,
 ) -> dict[Name, list[float]]:
     """Run all methods in turn, round after round, and return each one's times in seconds.
 
-    One warm-up round comes first and sets how many rounds fit into `seconds`, within the limits `rounds`. `tick` is
-    called after every single run.
+    One warm-up round comes first and sets how many rounds fit into `seconds`, within the limits `rounds`; it counts as
+    a round where the methods are warm already, without `warm_up`. `tick` is called after every single run.
     """
 
     def round_of_times() -> dict[Name, float]:
@@ -30,9 +31,10 @@ def interleaved(
             tick()
         return times
 
-    warm_up = sum(round_of_times().values())
-    count = max(rounds[0], min(rounds[1], int(seconds / warm_up)))
-    measured = [round_of_times() for _ in range(count)]
+    first = round_of_times()
+    count = max(rounds[0], min(rounds[1], int(seconds / sum(first.values()))))
+    measured = [] if warm_up else [first]
+    measured += [round_of_times() for _ in range(count - len(measured))]
     return {name: [times[name] for times in measured] for name in methods}
 
 

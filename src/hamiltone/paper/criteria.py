@@ -93,7 +93,7 @@ def cpu_speedup(model: str, evidence: Evidence) -> Judgement:
 
 def _ratio(evidence: Evidence, model: str, path: str) -> Spread:
     """Hamilton over shared, both by one path, at the mean length of the paper's utterances."""
-    ratios = find(evidence, "model-speed", ModelSpeeds).ratios
+    ratios = find(evidence, "model-speed-15s", ModelSpeeds).ratios
     found = {(one.model, one.seconds, one.hamilton_path, one.shared_path): one.ratio for one in ratios}
     return pick(found, (model, MEAN_SECONDS, path, path))
 

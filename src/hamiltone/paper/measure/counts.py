@@ -1,7 +1,9 @@
 """What is counted: products, softmaxes, multiply-accumulates, parameters and hyper-parameters."""
 
-from hamiltone.analysis.cost import hyperparameters, layer_costs, model_costs, score_cost
-from hamiltone.nn.rules import COMPARED
+from dataclasses import replace
+
+from hamiltone.analysis.cost import ScoreCost, counted_products, hyperparameters, layer_costs, model_costs, score_cost
+from hamiltone.nn.rules import COMPARED, make_rule
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import LENGTHS, Costs
 
@@ -13,8 +15,14 @@ def costs(study: Study) -> Costs:
     """Tables 1 and 12, the counts of Table 9 and the sizes of the models of Tables 2 and 3."""
     study.use_data("counted, not run")
     return Costs(
-        scores=tuple(score_cost(name) for name in COMPARED),
+        scores=tuple(_counted(name) for name in COMPARED),
         layers=tuple(layer_costs(LENGTHS)),
         models=tuple(model_costs(PRESETS)),
         hyperparameters=tuple(hyperparameters(name) for name in ("qconformer", "real-conformer")),
     )
+
+
+def _counted(name: str) -> ScoreCost:
+    """Products and softmaxes that a rule forms when it scores every pair of units, whatever it says of itself."""
+    products, maps = counted_products(make_rule(name))
+    return replace(score_cost(name), multiplications=products, softmaxes=maps)

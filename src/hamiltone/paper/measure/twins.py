@@ -1,9 +1,8 @@
 """Score rules trained alike from several seeds: the ablation, and the analyses over seeds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from pathlib import Path
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -14,15 +13,13 @@ from hamiltone.analysis.gradients import Setting, correlation_after
 from hamiltone.analysis.movement import start_of, study_movement
 from hamiltone.analysis.similarity import Similarity, study_similarity
 from hamiltone.analysis.statistics import Spread, nested, student
-from hamiltone.data.pairs import FOLDERS, Pair
-from hamiltone.data.signals import SAMPLE_RATE, Signal
+from hamiltone.data.pairs import FOLDERS
 from hamiltone.errors import InputError
 from hamiltone.evaluation import ModelName, Report, evaluate, read_report, write_report
-from hamiltone.inference import enhance
-from hamiltone.models import Enhancer, Header, load_checkpoint
+from hamiltone.models import Enhancer, load_checkpoint
 from hamiltone.nn import make_rule
 from hamiltone.paper.measure.study import Study
-from hamiltone.paper.measure.variants import VARIANTS, Job, Variant, jobs, train_all
+from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train_all
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS, Coupling, OutputsOverSeeds, SeedRun, Twins, VariantRuns
 
@@ -30,50 +27,27 @@ _UTTERANCES = 32
 _TRIALS = 50
 
 
-@dataclass(frozen=True)
-class TrainedVariant(ModelName):
-    """A finished run, for `evaluate`."""
-
-    checkpoint: Path = Path()
-    variant: Variant = VARIANTS[0]
-
-    def output(self, pair: Pair, noisy: Signal) -> Signal:
-        """The noisy signal through the model."""
-        return enhance(noisy, SAMPLE_RATE, model=_load(self.checkpoint, self.variant)[0])
-
-
-@lru_cache(maxsize=1)
-def _load(checkpoint: Path, variant: Variant) -> tuple[Enhancer, Header]:
-    model, header = load_checkpoint(checkpoint)
-    return variant.apply(model, _heads(header)), header
-
-
-def _heads(header: Header) -> int:
-    return header.config.heads
-
-
 class Trained:
     """A finished run: its model, its start and its scores."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.seed = job, job.seed
-        self.model, self.header = _load(job.checkpoint, job.variant)
+    def __init__(self, job: Job, workers: int = 1) -> None:
+        self.job, self.seed, self.workers = job, job.seed, workers
+        self.model, self.header = load_checkpoint(job.checkpoint)
 
     @cached_property
     def start(self) -> Enhancer:
         """The model before its training."""
         model = start_of(self.header)
         assert isinstance(model, Enhancer)
-        return self.job.variant.apply(model.eval(), _heads(self.header))
+        return model.eval()
 
     @cached_property
     def report(self) -> Report:
         """On the whole test set; scored once and kept beside the run."""
         if not self.job.scores.exists():
             clean, noisy = (self.job.data / folder for folder in FOLDERS["test"])
-            system = TrainedVariant(self.job.folder.name, self.job.checkpoint, self.job.variant)
-            files = evaluate(noisy, clean, system, metrics=METRICS)
-            write_report(self.job.scores, Report(str(system), METRICS, tuple(files)))
+            files = evaluate(noisy, clean, ModelName(str(self.job.checkpoint)), metrics=METRICS, workers=self.workers)
+            write_report(self.job.scores, Report(self.job.folder.name, METRICS, tuple(files)))
         return read_report(self.job.scores)
 
     def summary(self) -> SeedRun:
@@ -106,7 +80,7 @@ def ablation(study: Study) -> Twins:
     runs: dict[str, list[Trained]] = {variant.name: [] for variant in VARIANTS}
     for job in wanted:
         study.tick(f"scoring {job.folder.name}")
-        trained = Trained(job)
+        trained = Trained(job, options.jobs)
         runs[job.variant.name].append(trained)
         _ = trained.report
     noisy = [one.noisy for one in recorded_utterances(options.data, _UTTERANCES)]
@@ -130,7 +104,7 @@ def compare_runs(runs: dict[str, list[Trained]], noisy: Sequence[Tensor], settin
     agreements = [study_agreement(run.model, noisy, counts=(1,))[0].overall.mean for run in hamilton]
     return Twins(
         files=len(runs["shared"][0].report.files),
-        variants=tuple(_variant(variant, runs[variant.name]) for variant in VARIANTS),
+        variants=tuple(_variant(variant.name, runs[variant.name]) for variant in VARIANTS),
         differences={name: _differences(runs["shared"], others) for name, others in runs.items() if name != "shared"},
         agreement=student(agreements),
         both_rules=_over_seeds(both),
@@ -140,9 +114,10 @@ def compare_runs(runs: dict[str, list[Trained]], noisy: Sequence[Tensor], settin
     )
 
 
-def _variant(variant: Variant, runs: Sequence[Trained]) -> VariantRuns:
-    heads = variant.times_heads * _heads(runs[0].header)
-    return VariantRuns(variant.name, heads, heads * make_rule(variant.rule).maps, tuple(run.summary() for run in runs))
+def _variant(name: str, runs: Sequence[Trained]) -> VariantRuns:
+    config = runs[0].header.config
+    maps = config.heads * make_rule(config.attention).maps
+    return VariantRuns(name, config.heads, maps, tuple(run.summary() for run in runs))
 
 
 def _different_seeds(first: list[Trained], second: list[Trained]) -> list[tuple[Trained, Trained]]:

@@ -9,8 +9,6 @@ from pathlib import Path
 import torch
 
 from hamiltone.errors import InputError
-from hamiltone.models import Enhancer
-from hamiltone.nn import QAttention, make_rule
 
 
 @dataclass(frozen=True)
@@ -21,12 +19,9 @@ class Variant:
     rule: str
     times_heads: int = 1
 
-    def apply(self, model: Enhancer, heads: int) -> Enhancer:
-        """The model with this rule, in place; `heads` are those of the recipe. Parameters are the same for all."""
-        for attention in model.modules():
-            if isinstance(attention, QAttention):
-                attention.rule, attention.heads = make_rule(self.rule), self.times_heads * heads
-        return model
+    def overrides(self, heads: int) -> list[str]:
+        """What it changes in a recipe with `heads` heads; its checkpoints say so. All have the same parameters."""
+        return [f"model.attention={self.rule!r}", f"model.heads={self.times_heads * heads}"]
 
 
 VARIANTS = (
@@ -80,20 +75,16 @@ def train(job: Job) -> None:
 
     settings = [f"seed={job.seed}", f"run.folder={str(job.folder)!r}"]
     plan = load_recipe(job.recipe, settings)
-    if isinstance(plan, SpeechRecipe) and "root" in type(plan.data).model_fields:
-        cache = job.folder.parent / "cache"
-        plan = load_recipe(job.recipe, [*settings, f"data.root={str(job.data)!r}", f"data.cache={str(cache)!r}"])
     if not isinstance(plan, SpeechRecipe) or plan.model is None:
         raise InputError(f"{job.recipe} is not a recipe that trains a speech model from random weights")
-    heads = plan.model.heads
-
-    class VariantTask(SpeechTask):
-        def build(self) -> Enhancer:
-            return job.variant.apply(super().build(), heads)
-
+    settings += job.variant.overrides(plan.model.heads)
+    if "root" in type(plan.data).model_fields:
+        settings += [f"data.root={str(job.data)!r}", f"data.cache={str(job.folder.parent / 'cache')!r}"]
+    plan = load_recipe(job.recipe, settings)
+    assert isinstance(plan, SpeechRecipe)
     torch.set_num_threads(1)
     tune_cpu()
-    outcome = train_task(VariantTask(plan), plan, make_fabric(plan.run))
+    outcome = train_task(SpeechTask(plan), plan, make_fabric(plan.run))
     if outcome.stopped:
         raise InputError(f"stopped; the same command resumes from {job.folder}")
 

@@ -8,6 +8,7 @@ from hamiltone import markdown
 from hamiltone.errors import InputError
 from hamiltone.paper.claims import CLAIMS, judge_claim
 from hamiltone.paper.judge import Judgement
+from hamiltone.paper.pages.gradient_views import sweep_list
 from hamiltone.paper.pages.items import ITEMS
 from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section
@@ -16,14 +17,15 @@ from hamiltone.paper.store import Evidence, Made, read_results
 _INTRODUCTION = """# Results
 
 The paper's numbers beside ours. Written by `hamiltone reproduce pages` from the JSON files in results/; every number of
-ours comes from the runs that its section names. Intervals are 95 %: over utterances, trials or rounds by the bootstrap,
-over seeds of training by Student's t. A *quick* run has fewer utterances and trials; the full run of the same name
-takes its place on this page. What each claim of the paper comes to is in [findings.md](findings.md).
+ours comes from the runs that its section names. Intervals are 95 %: over utterances, files and a hundred trials by the
+bootstrap; over seeds of training, rounds of a timing and the few trials of the sweep by Student's t. A *quick* run has
+fewer utterances and trials; the full run of the same name takes its place on this page. What each claim of the paper
+comes to is in [findings.md](findings.md).
 """
 
 
 def write_pages(results: Path, docs: Path) -> list[Path]:
-    """Write RESULTS.md with its pictures and, where findings.md is there, its block of verdicts; returns the pages."""
+    """Write RESULTS.md with its pictures and, where findings.md is there, its generated blocks; returns the pages."""
     evidence = read_results(results)
     page, findings = docs / "RESULTS.md", docs / "findings.md"
     try:
@@ -34,7 +36,9 @@ def write_pages(results: Path, docs: Path) -> list[Path]:
             shutil.copyfile(results / picture, docs / picture)
         if not findings.exists():
             return [page]
-        text = markdown.fill_blocks(findings.read_text("utf-8"), {"verdicts": verdict_table(evidence)})
+        text = markdown.fill_blocks(
+            findings.read_text("utf-8"), {"verdicts": verdict_table(evidence), "sweep": sweep_list(evidence)}
+        )
         findings.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"cannot write below {docs}: {error.strerror}") from error

@@ -43,7 +43,6 @@ def table7(evidence: Evidence) -> Section:
     printed, found = reference()["table7"], get(evidence, "gradients", Gradients)
     norms = None if found is None else found.norms
     rows = [row("shared", "norm", printed["shared"], of(norms, lambda it: it.shared))]
-    theirs = printed["shared"].value / printed["hamilton_sum"].value
     for scale in SCALES:
         four = None if norms is None else norms.hamilton.get(scale)
         rows += [
@@ -52,7 +51,7 @@ def table7(evidence: Evidence) -> Section:
         total = None if four is None else sum(one.mean for one in four)
         rows.append(row(scale, "sum of the four", printed["hamilton_sum"], total))
         ratio = None if norms is None else norms.ratio.get(scale)
-        rows.append(row(scale, "shared to the sum", Printed(theirs, 2), ratio, note="theirs computed from their norms"))
+        rows.append(row(scale, "shared to the sum", _table7_ratio(), ratio, note="theirs computed from their norms"))
     remark = (
         "`hamilton` has the scale 1/√d_h of Eq. 14, `hamilton-tay` 1/√(4 d_h), that of the shared score. Norms grow "
         "with the loss, which the paper does not name; the ratio is what can be compared. Other settings are swept "
@@ -94,7 +93,8 @@ def table8(evidence: Evidence) -> Section:
         rows.append(row("W with its start", f"{short_layer(moved.layer)}, key", None, moved.key_correlation))
     remark = (
         "*After* is the mean over the layers of one model of one seed, which has no interval. After training only the "
-        "input varies from trial to trial; whether the paper drew new weights before is not said. The last rows "
+        "input varies from trial to trial; before it, ours does so with new weights in each trial, as the paper has it "
+        '("by varying the model weights"), and with one set. The last rows '
         "correlate W_Q and W_K with their values before training: where they are near one, training has hardly begun."
     )
     return Section(tuple(rows), remark)
@@ -164,9 +164,7 @@ def gradient_settings(evidence: Evidence) -> Section:
     """Which settings land near Table 7, and how far all of them spread."""
     found = get(evidence, "gradient-settings", Settings)
     landings = () if found is None else found.landings
-    printed = reference()["table7"]
-    theirs = Printed(printed["shared"].value / printed["hamilton_sum"].value, 2)
-    rows = []
+    theirs, rows = _table7_ratio(), []
     for scale in SCALES:
         ratios = sorted(one.ratio.mean for one in landings if one.choice.scale == scale)
         if ratios:
@@ -188,20 +186,52 @@ def gradient_settings(evidence: Evidence) -> Section:
     return Section(tuple(rows), remark if landings else "")
 
 
+def sweep_list(evidence: Evidence) -> str:
+    """What the sweep found, scale by scale, as a list in Markdown."""
+    found = get(evidence, "gradient-settings", Settings)
+    if found is None or not found.landings:
+        return "- Not tested: `hamiltone reproduce gradient-settings` has not been run.\n"
+    theirs, lines = _table7_ratio(), []
+    for scale in SCALES:
+        landings = [one for one in found.landings if one.choice.scale == scale]
+        ratios = [one.ratio.mean for one in landings]
+        near = sum(abs(ratio / theirs.value - 1) <= NEAR for ratio in ratios)
+        lines.append(
+            f"`{scale}`: the ratio lies between {min(ratios):.2f} and {max(ratios):.2f} over {len(ratios)} settings; "
+            f"{near} of them are within 5 % of the paper's {theirs.value:.2f}."
+        )
+    nearest = min(found.landings, key=_distance)
+    within = [describe(one) for one in found.landings if _distance(one) <= NEAR]
+    lines.append(f"Within 5 % of both of Table 7's norms: {'; '.join(within) or 'no setting'}.")
+    lines.append(
+        f"Nearest to both: {describe(nearest)}; {nearest.shared.mean:.2e} and {nearest.hamilton.mean:.2e} beside "
+        f"{reference()['table7']['shared'].value:.2e} and {_mean_of_four():.2e}, their ratio {nearest.ratio.mean:.2f}."
+    )
+    lines.append(f"{nearest.ratio.groups} trials of every setting; the paper has {reference()['table6']['trials']}.")
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _table7_ratio() -> Printed:
+    printed = reference()["table7"]
+    return Printed(printed["shared"].value / printed["hamilton_sum"].value, 2)
+
+
+def _mean_of_four() -> float:
+    return float(sum(reference()["table7"][f"hamilton{a}"].value for a in range(4))) / 4
+
+
 def _distance(one: Landing) -> float:
     """How far the norms of a setting are from Table 7's, at worst, as a share."""
-    printed = reference()["table7"]
-    hamilton = sum(printed[f"hamilton{a}"].value for a in range(4)) / 4
-    return max(abs(one.shared.mean / printed["shared"].value - 1), abs(one.hamilton.mean / hamilton - 1))
+    shared = reference()["table7"]["shared"].value
+    return max(abs(one.shared.mean / shared - 1), abs(one.hamilton.mean / _mean_of_four() - 1))
 
 
 def _landing_rows(group: str, one: Landing) -> list[Row]:
     printed = reference()["table7"]
-    theirs = Printed(printed["shared"].value / printed["hamilton_sum"].value, 2)
     return [
         row(group, "shared norm", printed["shared"], one.shared),
         row(group, "mean of the four", printed["hamilton1"], one.hamilton),
-        row(group, "shared to the sum", theirs, one.ratio),
+        row(group, "shared to the sum", _table7_ratio(), one.ratio),
     ]
 
 

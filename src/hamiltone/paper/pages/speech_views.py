@@ -3,7 +3,7 @@
 from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get
 from hamiltone.paper.reference import Printed, reference
-from hamiltone.paper.results import METRICS, MODELS, Costs, ModelSpeeds, Quality, SystemScores
+from hamiltone.paper.results import METRICS, MODEL_SPEEDS, MODELS, Costs, ModelSpeeds, Quality, SystemScores
 from hamiltone.paper.store import Evidence
 
 BESIDE = {
@@ -84,7 +84,7 @@ def table3(evidence: Evidence) -> Section:
     quality = get(evidence, "dns", Quality)
     for system in quality.systems if quality else ():
         rows += _beside(system, "table3", _DNSMOS)
-    speeds = get(evidence, "model-speed", ModelSpeeds)
+    speeds = [one for one in (get(evidence, name, ModelSpeeds) for name in MODEL_SPEEDS) if one is not None]
     for model in MODELS:
         rows += _speed_rows(model, speeds) + _macs_row(model, evidence)
     remark = (
@@ -95,11 +95,11 @@ def table3(evidence: Evidence) -> Section:
     return Section(tuple(rows), remark)
 
 
-def _speed_rows(model: str, speeds: ModelSpeeds | None) -> list[Row]:
+def _speed_rows(model: str, speeds: list[ModelSpeeds]) -> list[Row]:
     printed = reference()["table3"]
     theirs = {rule: printed[f"{model}-{rule}"]["cpu_rtf"] for rule in ("shared", "hamilton")}
     speedup = printed["reduction"][f"{model}_cpu_speedup"]
-    cells = [one for one in speeds.cells if one.model == model] if speeds else []
+    cells = [one for speed in speeds for one in speed.cells if one.model == model]
     if not cells:
         rows = [row(f"{model}: CPU", f"RTF, {rule}", number) for rule, number in theirs.items()]
         return [*rows, row(f"{model}: CPU", "Hamilton / shared", speedup)]
@@ -113,7 +113,7 @@ def _speed_rows(model: str, speeds: ModelSpeeds | None) -> list[Row]:
         )
         for one in cells
     ]
-    ratios = [one for one in speeds.ratios if one.model == model] if speeds else []
+    ratios = [one for speed in speeds for one in speed.ratios if one.model == model]
     return rows + [
         row(
             f"{model}: CPU, {one.seconds:g} s",
