@@ -17,6 +17,7 @@ from hamiltone.paper.reference import reference
 
 _METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
 _BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live`"}
+_HELD_OUT = {"unprocessed": "noisy input", "compact-adamw": "`compact` before", "compact": "`compact`", "live": "`live`"}
 _SHORT = {"pesq": "PESQ", "stoi": "STOI", "sisdr": "SI-SDR in dB"}
 _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
 
@@ -99,19 +100,19 @@ def twins(results: Path) -> str:
 
 
 def held_out(results: Path) -> str:
-    """Before and after by the ratio of the input, on speakers and kinds of noise that training has not heard."""
+    """Every system by the ratio of the input, on speakers and kinds of noise that training has not heard."""
     folder = results / "heldout"
-    if not (folder / "unprocessed.json").exists() or not (folder / "compact.json").exists():
+    reports = [read_report(folder / f"{name}.json") for name in _HELD_OUT if (folder / f"{name}.json").exists()]
+    if len(reports) < 2:
         return ""
-    before, after = (read_report(folder / f"{name}.json") for name in ("unprocessed", "compact"))
-    groups = {"all": (before.summary(), after.summary())}
-    groups |= {name: (part, after.by_snr()[name]) for name, part in before.by_snr().items()}
+    noisy = reports[0]
     rows = [
-        [name, *(cell for metric in before.metrics for cell in _pair(noisy[metric], ours[metric]))]
-        for name, (noisy, ours) in groups.items()
+        [ratio, _HELD_OUT[report.system], *(_mean(summary.get(metric)) for metric in noisy.metrics)]
+        for ratio in ("all", *noisy.by_snr())
+        for report in reports
+        for summary in [report.summary() if ratio == "all" else report.by_snr()[ratio]]
     ]
-    heads = [f"{metric}, {which}" for metric in before.metrics for which in ("noisy", "enhanced")]
-    return f"{len(before.files)} mixtures.\n\n" + markdown.table(["input SNR", *heads], rows)
+    return f"{len(noisy.files)} mixtures.\n\n" + markdown.table(["input SNR", "system", *noisy.metrics], rows)
 
 
 def races(results: Path) -> str:
@@ -183,8 +184,8 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
-def _pair(before: Interval | None, after: Interval | None) -> tuple[str, str]:
-    return ("" if before is None else f"{before.mean:.2f}", "" if after is None else f"**{after.mean:.2f}**")
+def _mean(value: Interval | None) -> str:
+    return "" if value is None else f"{value.mean:.{3 if value.mean < 1 else 2}f}"
 
 
 def _interval(value: Interval) -> str:

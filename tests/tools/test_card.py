@@ -73,11 +73,14 @@ def test_held_out_mixtures_are_grouped_by_their_ratio(tmp_path: Path) -> None:
     assert fill("heldout", tmp_path) == [
         "2 mixtures.",
         "",
-        "| input SNR | pesq, noisy | pesq, enhanced |",
+        "| input SNR | system | pesq |",
         "|---|---|---|",
-        "| all | 1.50 | **3.00** |",
-        "| 0 - 5 dB | 1.00 | **2.00** |",
-        "| 10 - 15 dB | 2.00 | **4.00** |",
+        "| all | noisy input | 1.50 |",
+        "| all | `compact` | 3.00 |",
+        "| 0 - 5 dB | noisy input | 1.00 |",
+        "| 0 - 5 dB | `compact` | 2.00 |",
+        "| 10 - 15 dB | noisy input | 2.00 |",
+        "| 10 - 15 dB | `compact` | 4.00 |",
     ]
 
 
