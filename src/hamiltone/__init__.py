@@ -21,8 +21,7 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
 - `weights`: the bundled models; `models`: the networks of speech, images and text, presets, checkpoints.
 - `losses`, `metrics`, `data`: what training minimises (Eq. 70-72), how results are judged, what is trained on.
-- `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
-  and format through a model.
+- `runtime`: recordings of any length, rate and format, and live sound, through a model (spectrum in, gain out).
 - `page`: the page that cleans speech in the browser, and its server; built from web/.
 - `corpus`: whole corpora on Ray Data or in a plain loop, with exact resumption.
 - `training`: a recipe in, a run folder out.
@@ -36,9 +35,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hamiltone import algebra, nn
-    from hamiltone.inference import enhance
     from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
-    from hamiltone.runtime import Stream
+    from hamiltone.runtime import Stream, enhance
 
 __version__ = "0.1.0.dev0"
 
@@ -62,7 +60,7 @@ def __getattr__(name: str) -> Any:
     if name in ("algebra", "nn"):
         return import_module(f"hamiltone.{name}")
     if name in __all__:
-        room = {"enhance": "inference", "Stream": "runtime"}.get(name, "nn")
+        room = "runtime" if name in ("enhance", "Stream") else "nn"
         return getattr(import_module(f"hamiltone.{room}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

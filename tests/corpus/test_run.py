@@ -46,7 +46,7 @@ def test_a_run_writes_every_clip_once_in_the_order_of_the_input(source, whole):
 
 
 def test_the_results_are_those_of_the_file_path(source, whole, tmp_path):
-    from hamiltone.inference import enhance_file
+    from hamiltone.runtime import enhance_file
 
     row = clips.rows(whole / "manifest.jsonl")[0]
     enhance_file(source / str(row["id"]), tmp_path / "one.flac", model=MODEL)
@@ -307,7 +307,7 @@ def test_settings_are_written_for_the_next_start(whole):
 
 
 def test_the_noise_estimate_of_a_long_clip_takes_the_memory_of_a_block(tmp_path):
-    """Ten minutes are 38 MB of float samples; that enhancement itself is bounded is a test of hamiltone.inference."""
+    """Ten minutes are 38 MB of float samples; that enhancement itself is bounded is a test of hamiltone.runtime."""
     rng = np.random.default_rng(0)
     with soundfile.SoundFile(tmp_path / "long.wav", "w", 16_000, 1, "PCM_16") as file:
         for _ in range(60):

@@ -79,7 +79,7 @@ def prepare(folder: Path) -> Path:
     stock.mkdir(parents=True)
     make_sounds(stock)
     make_checkpoint(folder / "model.safetensors")
-    import hamiltone.inference
+    import hamiltone.runtime
     import hamiltone.training  # noqa: F401
 
     return folder

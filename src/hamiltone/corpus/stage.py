@@ -21,8 +21,8 @@ from hamiltone.audio.io import AudioWriter, open_reader
 from hamiltone.corpus.inputs import Clip
 from hamiltone.corpus.noise import estimate_noise, rate_speech
 from hamiltone.errors import InputError
-from hamiltone.inference.files import enhance_file
-from hamiltone.inference.settings import resolve_model
+from hamiltone.runtime.backend import resolve_model
+from hamiltone.runtime.files import enhance_file
 
 AUDIO = "audio"
 RATINGS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")

@@ -18,13 +18,13 @@ from hamiltone.data.pairs import FOLDERS, Pair
 from hamiltone.data.signals import SAMPLE_RATE, Signal
 from hamiltone.errors import InputError
 from hamiltone.evaluation import ModelName, Report, evaluate, read_report, write_report
-from hamiltone.inference import enhance
 from hamiltone.models import Enhancer, Header, load_checkpoint
 from hamiltone.nn import make_rule
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.measure.variants import VARIANTS, Job, Variant, jobs, train_all
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS, Coupling, OutputsOverSeeds, SeedRun, Twins, VariantRuns
+from hamiltone.runtime import enhance
 
 _UTTERANCES = 32
 _TRIALS = 50
