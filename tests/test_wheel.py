@@ -71,13 +71,7 @@ def test_the_wheel_carries_its_graphs_and_the_list_of_presets(environment):
 
 
 def test_the_bare_install_asks_for_no_torch(environment):
-<<<<<<< HEAD
-    code = (
-        "from importlib.metadata import requires; print(*[line for line in requires('hamiltone') if ';' not in line])"
-    )
-=======
     code = "from importlib.metadata import requires; print(*[x for x in requires('hamiltone') if ';' not in x])"
->>>>>>> runtime
     needed = {re.split(r"[<>=]", line)[0] for line in _run(environment, "python", "-c", code).split()}
     assert needed == {"numpy", "onnxruntime", "rich", "soundfile", "soxr", "typer"}
 
