@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from hamiltone.inference import enhance_file
+from hamiltone.runtime import enhance_file
 
 RATE = 48_000
 

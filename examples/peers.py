@@ -109,7 +109,7 @@ def load_ours(name: str) -> Enhance:
     import torch
 
     from hamiltone import models
-    from hamiltone.inference import enhance
+    from hamiltone.runtime import enhance
 
     torch.set_num_threads(1)
     return partial(enhance, sample_rate=RATE, model=models.load(name))

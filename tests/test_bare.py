@@ -16,7 +16,7 @@ SOURCE = Path(hamiltone.__file__).parent
 EXAMPLE = SOURCE.parents[1] / "examples" / "noisy.wav"
 ADVICE = "this part of hamiltone needs PyTorch: pip install 'hamiltone[torch]'"
 BARE = "import sys; sys.modules.update(torch=None, safetensors=None)\n"
-FREE = ("audio", "cli", "inference", "metrics", "runtime", "weights")
+FREE = ("audio", "cli", "metrics", "runtime", "weights")
 
 IMPORT_ALL = """
 import json

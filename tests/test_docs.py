@@ -90,7 +90,7 @@ def test_the_recipe_reference_is_up_to_date():
 def test_the_api_pages_have_every_module():
     source = Path(hamiltone.__file__).parent
     pages = "\n".join(path.read_text() for path in (DOCS / "api").glob("*.md"))
-    for room in ("nn", "audio", "models", "inference", "losses", "metrics", "data", "training", "evaluation"):
+    for room in ("nn", "audio", "models", "runtime", "losses", "metrics", "data", "training", "evaluation"):
         for path in (source / room).glob("*.py"):
             name = f"hamiltone.{room}" if path.stem == "__init__" else f"hamiltone.{room}.{path.stem}"
             assert f"::: {name}\n" in pages, name

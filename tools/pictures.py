@@ -13,7 +13,7 @@ from PIL import Image
 from hamiltone.analysis.plots import make_figure, require_matplotlib
 from hamiltone.audio.io import open_reader
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance_file
+from hamiltone.runtime import enhance_file
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "noisy.wav"

@@ -37,9 +37,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hamiltone import algebra, nn
-    from hamiltone.inference import enhance
     from hamiltone.nn import HamiltonAttention, QAttention, QConv2d, QLinear, ScoreRule, SharedScoreAttention, fold
-    from hamiltone.runtime import Stream
+    from hamiltone.runtime import Stream, enhance
 
 __version__ = "0.1.0.dev0"
 
@@ -63,7 +62,7 @@ def __getattr__(name: str) -> Any:
     if name in ("algebra", "nn"):
         return import_module(f"hamiltone.{name}")
     if name in __all__:
-        room = {"enhance": "inference", "Stream": "runtime"}.get(name, "nn")
+        room = "runtime" if name in ("enhance", "Stream") else "nn"
         return getattr(import_module(f"hamiltone.{room}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

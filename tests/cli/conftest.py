@@ -41,6 +41,6 @@ def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         stdout, stderr = capfdbinary.readouterr()
         return Result(int(end.value.code or 0), stdout, stderr.decode())
 
-    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", resolve)
+    monkeypatch.setattr("hamiltone.runtime.backend.resolve_model", resolve)
     monkeypatch.chdir(tmp_path)
     return call

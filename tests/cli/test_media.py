@@ -105,7 +105,7 @@ def test_folders_behind_links_are_entered_once(run: Any) -> None:
 
 
 def test_a_folder_takes_every_suffix_that_is_written() -> None:
-    from hamiltone.inference.jobs import _is_recording
+    from hamiltone.runtime.jobs import _is_recording
 
     named = {".m4v", ".ts", ".mp2", ".wv", ".tta", ".aac", ".ac3", ".mp4", ".mkv", ".mov", ".webm", ".m4a"}
     assert named <= set(formats.WRITTEN_SUFFIXES)

@@ -14,7 +14,7 @@ import soundfile
 # A model that takes its time, so that a signal finds the program at work.
 PROGRAM = """
 import sys, time
-import hamiltone.inference.settings as settings
+import hamiltone.runtime.backend as backend
 
 class Slow:
     sample_rate, n_fft, hop = 16_000, 512, 256
@@ -23,7 +23,7 @@ class Slow:
         time.sleep(0.2)
         return 0 * spectrum + 0.5
 
-settings.resolve_model = lambda *_: Slow()
+backend.resolve_model = lambda *_: Slow()
 from hamiltone.__main__ import main
 main()
 """

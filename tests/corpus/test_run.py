@@ -37,7 +37,7 @@ def test_a_run_writes_every_clip_once_in_the_order_of_the_input(source, whole):
 
 
 def test_the_results_are_those_of_the_file_path(source, whole, tmp_path):
-    from hamiltone.inference import enhance_file
+    from hamiltone.runtime import enhance_file
 
     row = clips.rows(whole / "manifest.jsonl")[0]
     enhance_file(source / str(row["id"]), tmp_path / "one.flac", model=MODEL)

@@ -13,10 +13,9 @@ from cases import randomise_
 from hamiltone.export import export
 from hamiltone.export.check import MismatchError
 from hamiltone.export.int8 import quantised
-from hamiltone.inference import enhance
 from hamiltone.models import CompactConfig, Config, Enhancer, EnhancerConfig, Header, RowConfig, build, save_checkpoint
 from hamiltone.nn import QBatchNorm
-from hamiltone.runtime import Stream
+from hamiltone.runtime import Stream, enhance
 from hamiltone.runtime.onnx_graph import OnnxGraph
 
 REASON = "ONNX export needs the extra: pip install 'hamiltone[export]'"

@@ -11,8 +11,8 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-import hamiltone.inference.stream as stream
 import hamiltone.models.enhancer as enhancer
+import hamiltone.runtime.enhancement as enhancement
 from hamiltone.audio.features import quaternion_features
 from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.cli import app
@@ -20,7 +20,7 @@ from hamiltone.models import Enhancer, build, load, preset
 from hamiltone.runtime.torch_backend import TorchGain
 
 PAGE = Path(__file__).parents[2] / "docs" / "walkthrough.md"
-PACKAGE = Path(stream.__file__).parents[1]
+PACKAGE = Path(enhancement.__file__).parents[1]
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -69,7 +69,7 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
     hook_modules(model, seen)
     model.network.network.register_forward_pre_hook(lambda _, inputs: seen.update(bands=shape_of(inputs)))
     model.network.register_forward_hook(lambda _, inputs, output: seen.update(mask=shape_of(output)))
-    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", lambda *_: TorchGain(model))
+    monkeypatch.setattr("hamiltone.runtime.backend.resolve_model", lambda *_: TorchGain(model))
 
     def keep(name: str, place: int | None = None) -> Callable[..., None]:
         def record(result: Any, *arguments: Any) -> None:
@@ -79,15 +79,15 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
 
     spy(monkeypatch, SoundFileReader, "read", keep("read"))
     spy(monkeypatch, SoundFileWriter, "write", keep("write", place=1))
-    spy(monkeypatch, stream, "resample", keep("low"))
-    spy(monkeypatch, stream, "stft", keep("stft"))
-    spy(monkeypatch, stream, "istft", keep("inverse"))
+    spy(monkeypatch, enhancement, "resample", keep("low"))
+    spy(monkeypatch, enhancement, "stft", keep("stft"))
+    spy(monkeypatch, enhancement, "istft", keep("inverse"))
     spy(monkeypatch, Enhancer, "gain", keep("reference", place=1))
     spy(monkeypatch, Enhancer, "gain", keep("gain"))
-    spy(monkeypatch, stream, "high_band_gain", keep("high_band_gain"))
-    spy(monkeypatch, stream, "over_samples", keep("over_samples"))
-    spy(monkeypatch, stream, "enhance_window", keep("enhanced"))
-    spy(monkeypatch, stream, "enhance_window", keep("window", place=0))
+    spy(monkeypatch, enhancement, "high_band_gain", keep("high_band_gain"))
+    spy(monkeypatch, enhancement, "over_samples", keep("over_samples"))
+    spy(monkeypatch, enhancement, "enhance_window", keep("enhanced"))
+    spy(monkeypatch, enhancement, "enhance_window", keep("window", place=0))
     spy(monkeypatch, enhancer, "quaternion_features", keep("features"))
 
     result = CliRunner().invoke(app, ["enhance", str(tmp_path / "talk.wav")])

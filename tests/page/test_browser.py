@@ -15,8 +15,8 @@ import soxr
 import hamiltone
 from browser import browse, missing
 from hamiltone.data.synthetic import speech
-from hamiltone.inference import enhance_file
 from hamiltone.page.files import WEIGHTS
+from hamiltone.runtime import enhance_file
 
 pytestmark = pytest.mark.skipif(bool(missing(browser=True)), reason=missing(browser=True))
 NOISY = Path(__file__).parents[2] / "examples" / "noisy.wav"

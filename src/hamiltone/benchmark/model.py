@@ -12,10 +12,10 @@ from torch import Tensor
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
 from hamiltone.benchmark.timing import interleaved
-from hamiltone.inference import enhance
 from hamiltone.models import Enhancer, build, folded, preset
 from hamiltone.nn import QAttention, ScoreRule, make_rule
 from hamiltone.nn.rules import RULES
+from hamiltone.runtime import enhance
 
 
 class Execution(NamedTuple):

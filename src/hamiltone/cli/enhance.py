@@ -18,7 +18,7 @@ from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
 
 if TYPE_CHECKING:
-    from hamiltone.inference import FileReport
+    from hamiltone.runtime import FileReport
 
 STREAM = "-"
 
@@ -96,9 +96,9 @@ def enhance(
     Example: hamiltone enhance talk.mp4 --keep 0-12 --preview 30 --picture
     """
     from hamiltone.cli.bar import audio_progress_bar
-    from hamiltone.inference import enhance_paths
-    from hamiltone.inference.keep import parse_passages
-    from hamiltone.inference.settings import resolve_model
+    from hamiltone.runtime import enhance_paths
+    from hamiltone.runtime.backend import resolve_model
+    from hamiltone.runtime.keep import parse_passages
 
     out = STREAM if out is None and inputs == [STREAM] else out
     _check_streams(inputs, out, as_json)

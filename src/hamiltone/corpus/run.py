@@ -137,6 +137,7 @@ def _check(job: Job) -> None:
     """Find out before any worker starts whether there is a model, and what rates."""
     from hamiltone.inference import resolve_model
     from hamiltone.metrics import check_metrics
+    from hamiltone.runtime.backend import resolve_model
 
     if not 0 <= job.strength <= 1:
         raise InputError(f"expected a strength from 0 to 1, got {job.strength}")

@@ -86,7 +86,7 @@ class ModelName:
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
         """The noisy signal through the model, as `hamiltone enhance` would do it."""
-        from hamiltone.inference import enhance
+        from hamiltone.runtime import enhance
 
         return enhance(noisy, SAMPLE_RATE, model=_model(self.name))
 
@@ -101,7 +101,7 @@ def _by_stem(folder: Path) -> dict[str, Path]:
 
 @lru_cache(maxsize=1)
 def _model(name: str | None):  # type: ignore[no-untyped-def]
-    from hamiltone.inference.settings import resolve_model
+    from hamiltone.runtime.backend import resolve_model
 
     return resolve_model(name, threads=1)
 

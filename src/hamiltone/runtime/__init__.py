@@ -1,22 +1,42 @@
-"""Live sound: a stream of samples in, the same stream without noise out, a few hundredths of a second later.
+"""What runs a model, without torch until a torch model is asked for: recordings, live sound, and the back ends.
 
-The walk of a chunk, file by file:
+A model is a back end (`backend`): spectrum in, gain out. All else is numpy.
 
-- `stream` takes chunks of any size and returns as many samples, delayed by a constant;
+The walk of a recording, file by file:
+
+- `files` opens source and target and turns whole folders into jobs (`jobs`);
+- `survey` is a first pass over the `recording`: its length, its level and which channels share a gain;
+- `windows` cuts it into overlapping windows and cross-fades their results;
+- `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end that `settings`
+  hands in;
+- `keep` leaves passages as they are; `preview` and `picture` show before and after;
+- `waveform` is the entrance for an array or a tensor.
+
+The walk of a chunk of live sound:
+
+- `stream` takes chunks of any size and returns as many samples, delayed by a constant (`fifo` holds them until then);
 - `resampling` carries them to the model's sample rate and back;
 - `frames` turns every hop into the spectrum of a frame, and the filtered spectrum into a hop;
-- `backend` says what finds the gain of a frame, or of a window, and finds it by its name;
-- `bands` looks after what lies above the model's band;
 - `times` counts how long frames took;
-- `pipe` and `device` put a stream between standard input and output, or between microphone and loudspeaker.
+- `pipe` and `device` put a stream between standard input and output, or between microphone and loudspeaker, until a
+  signal comes (`interrupt`).
 
 The back ends of exported models: `description` is what their files say about themselves, `onnx_graph` loads, checks
 and runs them with onnxruntime, `onnx_step` remembers the states of one that streams. `torch_backend` is for all others.
-
-Nothing here imports torch before a torch model is asked for.
 """
 
-from hamiltone.runtime.backend import Backend, StepBackend
+from hamiltone.runtime.backend import Backend, StepBackend, resolve_model
+from hamiltone.runtime.files import FileReport, enhance_file, enhance_paths
 from hamiltone.runtime.stream import Stream
+from hamiltone.runtime.waveform import enhance
 
-__all__ = ["Backend", "StepBackend", "Stream"]
+__all__ = [
+    "Backend",
+    "FileReport",
+    "StepBackend",
+    "Stream",
+    "enhance",
+    "enhance_file",
+    "enhance_paths",
+    "resolve_model",
+]

@@ -1,4 +1,4 @@
-/** Overlapping windows of a recording and how they fade into each other, as in `hamiltone.inference.windows`. */
+/** Overlapping windows of a recording and how they fade into each other, as in `hamiltone.runtime.windows`. */
 
 import { gcd } from "./resample.ts";
 

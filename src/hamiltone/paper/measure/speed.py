@@ -13,7 +13,6 @@ from hamiltone.algebra import flatten, real_matrix
 from hamiltone.analysis.statistics import Spread, student
 from hamiltone.benchmark.model import Execution, make
 from hamiltone.benchmark.timing import interleaved, median_ms
-from hamiltone.inference import enhance
 from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import (
@@ -25,6 +24,7 @@ from hamiltone.paper.results import (
     SpeedCell,
     SpeedRatio,
 )
+from hamiltone.runtime import enhance
 
 _DIM, _HEADS = 64, 8  # of Table 9, in quaternions
 _PATHS = ("fused", "explicit")

@@ -6,7 +6,7 @@ import numpy as np
 
 from hamiltone.audio.resampling import BlockResampler
 from hamiltone.errors import InputError
-from hamiltone.inference.windows import Read
+from hamiltone.runtime.windows import Read
 
 _BLOCK_SAMPLES = 2**19  # over all channels
 _LOWEST_RATE, _HIGHEST_RATE = 1000, 768_000

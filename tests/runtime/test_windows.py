@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hamiltone.inference.windows import Windows, cut, fade_in, join, plan_windows
+from hamiltone.runtime.windows import Windows, cut, fade_in, join, plan_windows
 from sounds import RATES, noise
 
 

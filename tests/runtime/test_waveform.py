@@ -4,7 +4,7 @@ import torch
 
 from enhancers import Backends
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance
+from hamiltone.runtime import enhance
 from sounds import noise
 
 

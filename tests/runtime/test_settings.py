@@ -6,7 +6,7 @@ from enhancers import fixed_mask, random_convolutions
 from graphs import halving
 from hamiltone import models
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance, resolve_model
+from hamiltone.runtime import enhance, resolve_model
 from hamiltone.runtime.onnx_graph import OnnxGraph
 from hamiltone.runtime.torch_backend import TorchGain
 from sounds import noise

@@ -8,7 +8,7 @@ from pathlib import Path
 from hamiltone.audio.formats import AudioInfo
 from hamiltone.audio.io import Reader, open_damaged, open_reader
 from hamiltone.errors import InputError
-from hamiltone.inference.survey import Survey, survey_recording
+from hamiltone.runtime.survey import Survey, survey_recording
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from enhancers import Backends
-from hamiltone.inference import enhance
-from hamiltone.inference.survey import survey_recording
+from hamiltone.runtime import enhance
+from hamiltone.runtime.survey import survey_recording
 from sounds import noise
 
 

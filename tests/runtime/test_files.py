@@ -8,7 +8,7 @@ import soundfile
 
 from enhancers import Backends
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance, enhance_file, enhance_paths
+from hamiltone.runtime import enhance, enhance_file, enhance_paths
 from sounds import noise
 
 
@@ -105,7 +105,7 @@ MEMORY = """
 import resource, sys
 import numpy as np, soundfile, torch
 from enhancers import Backends
-from hamiltone.inference import enhance_file
+from hamiltone.runtime import enhance_file
 
 model = Backends(sys.argv[2]).fixed_mask(0.5)
 

@@ -5,13 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from hamiltone.errors import InputError
-from hamiltone.inference.keep import Passages, check_passages
-from hamiltone.runtime.backend import Backend, resolve_model
+from hamiltone.runtime.backend import Backend
+from hamiltone.runtime.keep import Passages, check_passages
 
 if TYPE_CHECKING:
     from hamiltone.models import Enhancer
-
-__all__ = ["WINDOW_SECONDS", "Model", "Settings", "resolve_model"]
 
 Model = Union["Enhancer", Backend, str, Path, None]
 """An enhancer, a back end, the name or file of one, or None for the bundled one."""

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from hamiltone.audio.formats import to_pcm
 from hamiltone.errors import InputError
-from hamiltone.inference.settings import WINDOW_SECONDS, Model, Settings, resolve_model
-from hamiltone.inference.stream import enhance_stream
-from hamiltone.inference.survey import survey_recording
+from hamiltone.runtime.backend import resolve_model
+from hamiltone.runtime.enhancement import enhance_blocks
+from hamiltone.runtime.settings import WINDOW_SECONDS, Model, Settings
+from hamiltone.runtime.survey import survey_recording
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +34,7 @@ def enhance(
 
     Any sample rate will do, and any number of channels: two that belong together share one gain, others are enhanced
     each by itself. `strength` blends the input (0) with the enhanced signal (1). Loading a model takes a moment; for
-    many waveforms, load it once with `hamiltone.inference.resolve_model` and hand it in. The arithmetic is in float32.
+    many waveforms, load it once with `hamiltone.runtime.resolve_model` and hand it in. The arithmetic is in float32.
 
     Shape:
         waveform: array or tensor ``(L,)`` or ``(channels, L)``, L >= 1; floating point of any level, or PCM in int16 or
@@ -54,7 +55,7 @@ def enhance(
     )
     if strength == 0:
         return waveform.clone() if _is_tensor(waveform) else waveform.copy()
-    blocks = enhance_stream(_ArrayReader(frames).read, survey, settings, rate, name="the waveform")
+    blocks = enhance_blocks(_ArrayReader(frames).read, survey, settings, rate, name="the waveform")
     return _from_frames(np.concatenate(list(blocks)), waveform)
 
 

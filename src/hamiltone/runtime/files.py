@@ -11,13 +11,14 @@ from pathlib import Path
 from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
 from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.errors import InputError
-from hamiltone.inference.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
-from hamiltone.inference.keep import Passages
-from hamiltone.inference.picture import draw_picture, require_matplotlib
-from hamiltone.inference.preview import check_preview_seconds, write_preview
-from hamiltone.inference.recording import Recording, examine
-from hamiltone.inference.settings import WINDOW_SECONDS, Model, Settings, resolve_model
-from hamiltone.inference.stream import enhance_stream
+from hamiltone.runtime.backend import resolve_model
+from hamiltone.runtime.enhancement import enhance_blocks
+from hamiltone.runtime.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
+from hamiltone.runtime.keep import Passages
+from hamiltone.runtime.picture import draw_picture, require_matplotlib
+from hamiltone.runtime.preview import check_preview_seconds, write_preview
+from hamiltone.runtime.recording import Recording, examine
+from hamiltone.runtime.settings import WINDOW_SECONDS, Model, Settings
 
 _COPY_FRAMES = 65536
 
@@ -55,7 +56,7 @@ def enhance_file(
     window_seconds: float = WINDOW_SECONDS,
     progress: Callable[[float], None] | None = None,
 ) -> FileReport:
-    """Enhance one audio file, as `hamiltone.inference.enhance` does a waveform.
+    """Enhance one audio file, as `hamiltone.runtime.enhance` does a waveform.
 
     Sample rate, channels and length are kept; so is the encoding, unless the suffix of `target` asks for another, and
     so are the picture and the other streams of a video. At `strength` 0 PCM samples are copied bit for bit; so are the
@@ -88,7 +89,7 @@ def enhance_paths(
     window_seconds: float = WINDOW_SECONDS,
     progress: Callable[[float, float], None] | None = None,
 ) -> Iterator[FileReport]:
-    """Enhance files and folders; `hamiltone.inference.jobs.plan_jobs` says what is written where.
+    """Enhance files and folders; `hamiltone.runtime.jobs.plan_jobs` says what is written where.
 
     What is wrong with the call as a whole is raised at once. Then reports are yielded as the files are done; a file
     that fails has the reason in its report, and the others go on. Of several files, those whose results are there
@@ -229,7 +230,7 @@ def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding)
     info = recording.info
     if settings.strength > 0:
         with recording.open(info.path) as reader:
-            yield from enhance_stream(reader.read, recording.survey, settings, info.sample_rate, name=str(info.path))
+            yield from enhance_blocks(reader.read, recording.survey, settings, info.sample_rate, name=str(info.path))
         return
     exact = encoding.subtype in PCM_BITS and encoding.subtype == info.encoding.subtype
     with recording.open(info.path, "int32" if exact else "float64") as reader:

@@ -7,8 +7,8 @@ import torch
 from enhancers import Backends, Watching, fixed_mask
 from enhancers import random_convolutions as random_model
 from hamiltone.audio.spectra import hann
-from hamiltone.inference import enhance, stream
-from hamiltone.inference.windows import Windows, cut
+from hamiltone.runtime import enhance, enhancement
+from hamiltone.runtime.windows import Windows, cut
 from sounds import RATES, band_energy, noise
 
 
@@ -93,8 +93,8 @@ def test_memory_of_a_window_does_not_grow_with_the_channels(monkeypatch: pytest.
             largest.append(window.size)
             yield window
 
-    monkeypatch.setattr(stream, "enhance_window", enhance_nothing)
-    monkeypatch.setattr(stream, "cut", look)
+    monkeypatch.setattr(enhancement, "enhance_window", enhance_nothing)
+    monkeypatch.setattr(enhancement, "cut", look)
     signal = np.zeros((256, 4 * 48_000), np.float32)
     enhance(signal, 48_000, model=fixed_mask(1.0))
     assert max(largest) <= 2**25 < signal.size

@@ -11,17 +11,17 @@ from hamiltone.audio.resampling import resample
 from hamiltone.audio.spectra import istft, stft
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
-from hamiltone.inference.keep import outside
-from hamiltone.inference.settings import Settings
-from hamiltone.inference.survey import Survey
-from hamiltone.inference.windows import Read, affordable_seconds, cut, join, plan_windows
 from hamiltone.runtime.backend import Backend
 from hamiltone.runtime.bands import high_band_gain, over_samples
+from hamiltone.runtime.keep import outside
+from hamiltone.runtime.settings import Settings
+from hamiltone.runtime.survey import Survey
+from hamiltone.runtime.windows import Read, affordable_seconds, cut, join, plan_windows
 
 Samples = NDArray[Any]
 
 
-def enhance_stream(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
+def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
     """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted.
 
     A result that is not finite is an `InputError`: no such sample leaves.
