@@ -29,17 +29,7 @@ def kind_of(number: int) -> str:
 def work(pipe: Connection, folder: Path) -> None:
     """Run the cases whose seed and number come through a pipe; answer with exit code, fault and megabytes held."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
-    import torch
-
-    import hamiltone.inference
-    import hamiltone.training  # noqa: F401
-    from fuzz import mutate
-
-    torch.set_num_threads(1)
-    stock = folder / "stock"
-    stock.mkdir(parents=True)
-    mutate.make_sounds(stock)
-    mutate.make_checkpoint(folder / "model.safetensors")
+    prepare(folder)
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     with contextlib.suppress(ValueError, OSError):  # a flood is stopped before the machine suffers
         resource.setrlimit(resource.RLIMIT_AS, (_memory("VmSize") * 2**20 + 2 * MEGABYTES * 2**20, most))
@@ -47,6 +37,27 @@ def work(pipe: Connection, folder: Path) -> None:
     with contextlib.suppress(EOFError):
         while True:
             pipe.send((*_run_case(*pipe.recv(), folder), _memory("VmRSS")))
+
+
+def prepare(folder: Path) -> None:
+    """Load all libraries, make what is mutated, and spare the program what is the same in every case."""
+    import torch
+    import typer
+
+    import hamiltone.training  # noqa: F401
+    from fuzz import mutate
+    from hamiltone import cli
+    from hamiltone.inference import settings
+
+    torch.set_num_threads(1)
+    stock = folder / "stock"
+    stock.mkdir(parents=True)
+    mutate.make_sounds(stock)
+    checkpoint = folder / "model.safetensors"
+    mutate.make_checkpoint(checkpoint)
+    resolve, sound_one = settings.resolve_model, settings.resolve_model(checkpoint)
+    settings.resolve_model = lambda model=None, *rest: sound_one if model == str(checkpoint) else resolve(model, *rest)
+    cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]
 
 
 def _run_case(seed: int, number: int, folder: Path) -> tuple[int, str]:

@@ -23,6 +23,8 @@ def isotropic_(
     weight: Tensor, fan_in: int, fan_out: int, *, gain: float = 1.0, generator: torch.Generator | None = None
 ) -> Tensor:
     """Four independent Gaussians: every direction of the quaternion is equally likely."""
+    if weight.is_meta:  # no memory to fill; torch would work it out in Python
+        return weight
     return weight.normal_(0.0, _sigma(fan_in, fan_out, gain), generator=generator)
 
 
@@ -35,6 +37,8 @@ def polar_(
     The modulus m is chi-distributed with four degrees of freedom, the angle θ uniform in [-π, π) and u a random pure
     unit quaternion. Half of the energy goes to the real part, a sixth to each imaginary one.
     """
+    if weight.is_meta:
+        return weight
 
     def sample(count: int) -> Tensor:
         return torch.randn((count, *weight.shape[1:]), generator=generator, dtype=weight.dtype, device=weight.device)
