@@ -22,7 +22,7 @@ _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "met
 
 
 def fill_card(page: str, results: Path) -> str:
-    """The page with every generated place filled; a place whose results are missing says so."""
+    """The page with every generated block filled; a block whose results are missing says so."""
     tables = {
         "scores": scores,
         "twins": twins,
@@ -86,7 +86,7 @@ def _sizes(results: Path) -> dict[str, tuple[str, str]]:
 
 
 def twins(results: Path) -> str:
-    """Shared less Hamilton scores on the test set, file by file, after equal training."""
+    """Shared minus Hamilton scores on the test set, file by file, after equal training."""
     paths = [results / f"evaluate-{name}.json" for name in PAIRS["compact"]]
     if not all(path.exists() for path in paths):
         return ""
@@ -99,7 +99,7 @@ def twins(results: Path) -> str:
 
 
 def held_out(results: Path) -> str:
-    """Before and after by the ratio of the input, on speakers and kinds of noise that training has not heard."""
+    """Before and after by input SNR, on speakers and kinds of noise that were not trained on."""
     folder = results / "heldout"
     if not (folder / "unprocessed.json").exists() or not (folder / "compact.json").exists():
         return ""

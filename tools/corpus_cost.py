@@ -1,7 +1,7 @@
 """Measure what a corpus costs, and write the figures into docs/corpus.md: ``python tools/corpus_cost.py FOLDER``.
 
-Processor time is measured, not the clock, so that a busy machine does not spoil it. With ``--ray``, the plain loop and
-Ray take turns on the same clips; what a worker's whole process takes is counted, and the driver apart from it.
+Processor time is measured, not wall-clock time, so that load on the machine does not matter. With ``--ray``, the plain
+loop and Ray take turns on the same clips; the whole process of a worker counts, and the driver is counted separately.
 """
 
 import argparse
@@ -27,7 +27,7 @@ NULL = 2_000
 
 
 class Timed(EnhanceStage):
-    """Puts the processor time of the whole process since the stage was ready in the place of `elapsed`."""
+    """Reports the processor time of the whole process since the stage was ready as `elapsed`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -39,18 +39,18 @@ class Timed(EnhanceStage):
 
 
 class Null(EnhanceStage):
-    """Does nothing: what is left is Ray."""
+    """Does nothing, so that only Ray's own time is left."""
 
     def __init__(self, output: str, **options: Any) -> None:
         self.output = Path(output)
 
     def enhance(self, clip: Clip) -> Result:
-        """Return at once."""
+        """Return an empty result immediately."""
         return Result(clip.id, self.output.name, 1.0, bytes=1, worker="null")
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clips", type=int, default=60)
