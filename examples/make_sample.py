@@ -29,7 +29,7 @@ def speech() -> np.ndarray:
 
 
 def street(length: int, rng: np.random.Generator) -> np.ndarray:
-    """Pink noise that swells and ebbs, and a humming transformer."""
+    """Pink noise that rises and falls, and mains hum."""
     spectrum = np.fft.rfft(rng.standard_normal(length))
     pink = np.fft.irfft(spectrum / np.sqrt(np.maximum(np.arange(spectrum.size), 40)), length)
     time = np.arange(length) / RATE

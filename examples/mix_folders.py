@@ -18,7 +18,7 @@ RATIOS_DB = (-5.0, 0.0, 5.0, 10.0, 15.0)
 
 
 def stretch_of(noise: np.ndarray, length: int, rng: np.random.Generator) -> np.ndarray:
-    """As many samples as wanted from anywhere in the noise, which goes round in circles."""
+    """`length` samples from a random position in the noise, which is repeated if it is too short."""
     return np.take(noise, np.arange(length) + rng.integers(len(noise)), mode="wrap")
 
 

@@ -1,10 +1,10 @@
-"""What becomes of peaks beyond full scale, and of music.
+"""What happens to peaks beyond full scale, and to music.
 
     python examples/peaks_and_music.py [--model NAME|FILE]
 
-A float file with a peak of 2 is enhanced to flac: printed is the share of samples that plain clipping would have lost
-(which is what happened before), and the share that is clipped now. Then a chord of five seconds is enhanced, with and
-without ``--keep``: printed is by how much its level falls.
+A float file with a peak of 2 is enhanced to flac; the script prints the share of samples that plain clipping would
+lose, and the share that is clipped. Then a chord of five seconds is enhanced, with and without ``--keep``; the script
+prints by how much its level falls.
 """
 
 import argparse
@@ -20,7 +20,7 @@ RATE = 48_000
 
 
 def main() -> None:
-    """Print both."""
+    """Print both measurements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model")
     model = parser.parse_args().model

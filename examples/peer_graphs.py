@@ -1,4 +1,4 @@
-"""Streaming enhancers exported to ONNX: each graph takes one spectral frame and its caches, and gives back both.
+"""Streaming enhancers exported to ONNX: each graph takes one spectral frame and its caches, and returns both.
 
 The first input and the first output are the frame ``(1, F, 1, 2)``, real and imaginary part last; the other inputs and
 outputs are the caches, in the same order, zero at the start.
@@ -16,9 +16,9 @@ FRAME = 2 * HOP
 
 
 def with_graph(path: Path, *, root: bool = False, least: float = 0.0) -> Callable[[np.ndarray], np.ndarray]:
-    """An enhancer of 16 kHz signals ``(L,)``, in step with its input: nothing is left of the window's delay.
+    """An enhancer of 16 kHz signals ``(L,)``, aligned with its input: the window's delay is removed.
 
-    `root` takes the square root of the Hann window; `least` stands in for zeros that a graph cannot bear.
+    `root` takes the square root of the Hann window; `least` replaces zeros, which some graphs cannot handle.
     """
     graph = FrameGraph(path)
     window = np.hanning(FRAME + 1)[:-1].astype(np.float32) ** (0.5 if root else 1.0)
@@ -33,7 +33,7 @@ def with_graph(path: Path, *, root: bool = False, least: float = 0.0) -> Callabl
 
 
 class FrameGraph:
-    """A graph in onnxruntime on one thread. Bound buffers spare it copies, which count when caches are many."""
+    """A graph in onnxruntime on one thread. Bound buffers avoid copies, which matter if there are many caches."""
 
     def __init__(self, path: Path) -> None:
         options = onnxruntime.SessionOptions()
@@ -116,7 +116,7 @@ def size(path: Path) -> dict[str, int]:
 
 
 def _node_macs(node: object, shapes: dict[str, list[int]]) -> int:
-    """Those of products, convolutions and recurrences; the rest multiplies element by element, if at all."""
+    """The multiply-accumulates of matrix products, convolutions and recurrences; element-wise nodes are not counted."""
     match node.op_type:
         case "MatMul":
             x, _, y = (shapes[name] for name in (*node.input, *node.output))
@@ -131,5 +131,5 @@ def _node_macs(node: object, shapes: dict[str, list[int]]) -> int:
         case _:
             return 0
     if not macs:
-        raise ValueError(f"{node.name}: the graph does not say of what shape its tensors are")
+        raise ValueError(f"{node.name}: the graph does not state the shapes of its tensors")
     return macs

@@ -8,12 +8,13 @@ pip install onnxruntime                  python examples/peers.py gtcrn NOISY OU
 
 Each runs as its authors ship it: noisereduce with its default, non-stationary gating; RNNoise at 48 kHz with its
 built-in model; the others, frame by frame, as the graphs onnx/NAME.spec.onnx of github.com/aask1357/fastenhancer (MIT;
-commit e8baeef), which --graphs FOLDER holds. Delays are taken back (RNNoise answers two frames, 20 ms, late, the graphs
-one window), nothing else is aligned.
+commit e8baeef), in --graphs FOLDER. Delays are removed (two frames, 20 ms, of RNNoise, one window of the graphs);
+nothing else is aligned.
 
---bench FOLDER measures, on 10 s of noise and on one thread if OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 is in the
-environment, the peers in turn with our models, round after round, and writes bench-peer-NAME.json: time and memory, and
-the median over the rounds of a peer's time divided by ours. --sizes FILE writes what the graphs hold and multiply.
+--bench FOLDER times the peers and our models in turn, round after round, on 10 s of noise (on one thread with
+OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 in the environment), and writes bench-peer-NAME.json: time and memory, and the
+median over the rounds of a peer's time divided by ours. --sizes FILE writes the parameters and multiplications of the
+graphs.
 """
 
 import argparse
@@ -46,7 +47,7 @@ GRAPHS = {
     "fspen": {},
     "gtcrn": {"root": True},
 }
-"""The graphs, and what is special about the spectra they want."""
+"""The graphs, with the options of their spectra."""
 
 Enhance = Callable[[np.ndarray], np.ndarray]
 
@@ -86,9 +87,9 @@ PEERS = {"noisereduce": with_noisereduce, "rnnoise": with_rnnoise}
 
 
 def graph_path(name: str, folder: Path | None) -> Path:
-    """Where the graph of a peer lies."""
+    """The path of a peer's graph."""
     if folder is None:
-        raise SystemExit(f"peers.py: {name} is a graph; say with --graphs in which folder it lies")
+        raise SystemExit(f"peers.py: {name} is a graph; give its folder with --graphs")
     path = folder / f"{name}.spec.onnx"
     if not path.exists():
         raise SystemExit(f"peers.py: there is no {path}")
@@ -121,7 +122,7 @@ def noise(seconds: float) -> np.ndarray:
 
 
 def peak_mb(name: str, graphs: Path | None, seconds: float) -> float:
-    """Memory that a peer takes for `seconds` of audio; wants a fresh process, as a high-water mark never falls."""
+    """Peak memory of a peer for `seconds` of audio; run it in a fresh process, as a high-water mark never falls."""
     enhance, signal = load(name, graphs), noise(seconds)
     return peak_growth_mb(lambda: enhance(signal), warm_up=lambda: enhance(signal[:RATE]))
 
@@ -129,7 +130,7 @@ def peak_mb(name: str, graphs: Path | None, seconds: float) -> float:
 def bench(
     names: list[str], ours: list[str], graphs: Path | None, *, seconds: float = 10.0, minutes: float = 2.0
 ) -> list[dict[str, object]]:
-    """Time of all peers and models of ours in turn, memory of each peer in a process of its own."""
+    """Time all peers and our models in turn; measure the memory of each peer in a separate process."""
     signal = noise(seconds)
     runs = {name: partial(load(name, graphs), signal) for name in names}
     runs |= {name: partial(load_ours(name), signal) for name in ours}
@@ -147,7 +148,7 @@ def bench(
 
 
 def enhance_folder(name: str, enhance: Enhance, source: Path, out: Path) -> None:
-    """Enhance file by file and say how fast."""
+    """Enhance file by file and print the speed."""
     out.mkdir(parents=True, exist_ok=True)
     spent, heard = 0.0, 0.0
     for path in audio_files(source):
@@ -161,14 +162,14 @@ def enhance_folder(name: str, enhance: Enhance, source: Path, out: Path) -> None
 
 
 def main() -> None:
-    """Parse, and do what was asked for."""
+    """Parse the command line and run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("peers", metavar="PEER[,PEER...]", help=", ".join((*PEERS, *GRAPHS)))
     parser.add_argument("noisy", type=Path, nargs="?", help="folder to enhance")
     parser.add_argument("out", type=Path, nargs="?", help="folder for the results; of several peers, for theirs")
-    parser.add_argument("--graphs", type=Path, metavar="FOLDER", help="where the graphs NAME.spec.onnx lie")
+    parser.add_argument("--graphs", type=Path, metavar="FOLDER", help="the folder of the graphs NAME.spec.onnx")
     parser.add_argument("--bench", type=Path, metavar="FOLDER", help="measure speed and memory")
-    parser.add_argument("--ours", default="compact", help="models of ours to measure them beside, comma-separated")
+    parser.add_argument("--ours", default="compact", help="our models to compare with, comma-separated")
     parser.add_argument("--sizes", type=Path, metavar="FILE", help="write parameters and multiplications of the graphs")
     options = parser.parse_args()
     names = options.peers.split(",")

@@ -1,10 +1,10 @@
-"""How well a quiet speaker is heard after a loud one: the gain in SI-SDR of the same recording at falling levels.
+"""How well a quiet speaker is enhanced after a loud one: the gain in SI-SDR of the same recording at falling levels.
 
     python examples/quiet_speaker.py NOISY CLEAN [--model NAME|FILE]
 
 NOISY and CLEAN are folders of pairs, such as VoiceBank's test set. Every pair is played twice, first at its own level
-and then softer by 0 to 40 dB; the second part alone is scored. Below them stands the level track of a stationary noise:
-by how much its enhanced level differs from one part of ten seconds to the next.
+and then softer by 0 to 40 dB; only the second part is scored. Then a stationary noise is enhanced: how much its level
+differs between parts of ten seconds.
 """
 
 import argparse

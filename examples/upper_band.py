@@ -1,13 +1,13 @@
-"""How steady the band above 8 kHz stays when a hiss lies over speech that holds nothing there.
+"""How steady the band above 8 kHz stays when hiss is added to speech that has nothing there.
 
     python examples/upper_band.py CLEAN [--model NAME|FILE] [--files N]
 
-CLEAN is a folder of clean speech at 16 kHz, such as VoiceBank's. It is brought to 44.1 and 48 kHz, where nothing is
-above 8 kHz, and white noise is added, -43 dB of it above 8 kHz. Printed are the 5th, 50th and 95th percentile of the
-level there in frames of 20 ms: of the input, of the result if the band followed the model's gain in the octave below
-("before": as it did until the floor was tracked), and of the result as it is; both for recordings and for streams. The
-last column is what becomes of bursts of noise from 4 to 12 kHz, 100 ms long, 25 dB above the hiss where both lie above
-8 kHz, which stand in for sibilants.
+CLEAN is a folder of clean speech at 16 kHz, such as VoiceBank's. It is resampled to 44.1 and 48 kHz, where it has
+nothing above 8 kHz, and white noise is added, -43 dB of it above 8 kHz. The script prints the 5th, 50th and 95th
+percentile of the level there in frames of 20 ms: of the input, of the result if the band simply followed the model's
+gain in the octave below ("before"), and of the actual result; for recordings and for streams. The last column is the
+change in level of bursts of noise from 4 to 12 kHz, 100 ms long and 25 dB above the hiss above 8 kHz, which stand in
+for sibilants.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def bursts(speech: Signal, rate: int) -> tuple[Signal, NDArray[np.int64]]:
 
 
 def above(signal: NDArray[np.floating], rate: int) -> NDArray[np.float64]:
-    """What a signal holds above 8.2 kHz."""
+    """The part of a signal above 8.2 kHz."""
     spectrum = np.fft.rfft(signal)
     spectrum[np.fft.rfftfreq(len(signal), 1 / rate) < 8200] = 0
     return np.fft.irfft(spectrum, len(signal))

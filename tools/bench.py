@@ -33,8 +33,8 @@ def _page(note: str, attention: list[AttentionRow], models: list[ModelRow]) -> s
     return f"""# Benchmarks
 
 {note}
-All methods of a table take turns in one run, so that they meet the same noise; times are medians after warm-up. Peak
-memory is what one call adds to a fresh process.
+All methods of a table take turns in one run, so that load on the machine affects them alike; times are medians after
+warm-up. Peak memory is what one call adds to a fresh process.
 
 ## One attention layer
 

@@ -1,4 +1,4 @@
-"""Make what runs without torch out of what needs it: the bundled ONNX graphs, and the list of presets.
+"""Make what the bare install needs from what needs torch: the bundled ONNX graphs, and the list of presets.
 
 Run it after a bundled checkpoint or a preset has changed: ``make graphs``. A test compares both with their sources.
 """
@@ -10,11 +10,11 @@ from hamiltone.export import export
 from hamiltone.models.catalogue import catalogue
 
 GRAPHS = {"compact": ("compact", False), "live": ("live", False), "live.window": ("live", True)}
-"""What the bare install runs: the model of each graph, and whether it is one of windows though the model streams."""
+"""The graphs of the bare install: the model of each, and whether to export a streaming model as a window graph."""
 
 
 def main() -> None:
-    """Write them all."""
+    """Write the graphs and the list."""
     for name, (model, window) in GRAPHS.items():
         target = weights.bundled()[model].with_name(f"{name}.onnx")
         done = export(model, target, window=window, overwrite=True)
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def presets_text() -> str:
-    """The list of presets, a row a line."""
+    """The list of presets as JSON, one row per line."""
     rows = ",\n".join(json.dumps(row) for row in catalogue())
     return f"[\n{rows}\n]\n"
 

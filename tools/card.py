@@ -23,7 +23,7 @@ _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "met
 
 
 def fill_card(page: str, results: Path) -> str:
-    """The page with every generated place filled; a place whose results are missing says so."""
+    """The page with every generated block filled; a block whose results are missing says so."""
     tables = {
         "scores": scores,
         "twins": twins,
@@ -87,7 +87,7 @@ def _sizes(results: Path) -> dict[str, tuple[str, str]]:
 
 
 def twins(results: Path) -> str:
-    """Shared less Hamilton scores on the test set, file by file, after equal training."""
+    """Shared minus Hamilton scores on the test set, file by file, after equal training."""
     paths = [results / f"evaluate-{name}.json" for name in PAIRS["compact"]]
     if not all(path.exists() for path in paths):
         return ""

@@ -31,7 +31,7 @@ BATCH = 8
 
 
 class Timed(EnhanceStage):
-    """Puts the processor time of the whole process since the stage was ready in the place of `elapsed`."""
+    """Reports the processor time of the whole process since the stage was ready as `elapsed`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -43,18 +43,18 @@ class Timed(EnhanceStage):
 
 
 class Null(EnhanceStage):
-    """Does nothing: what is left is Ray."""
+    """Does nothing, so that only Ray's own time is left."""
 
     def __init__(self, output: str, **options: Any) -> None:
         self.output = Path(output)
 
     def enhance(self, clip: Clip) -> Result:
-        """Return at once."""
+        """Return an empty result immediately."""
         return Result(clip.id, self.output.name, 1.0, bytes=1, worker="null")
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure, and write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clips", type=int, default=60)

@@ -35,7 +35,7 @@ def _block(block: str) -> str:
 
 
 def _items(lines: list[str]) -> list[str]:
-    """Indented lines as list items; a line that is indented further goes on with the one before it."""
+    """Indented lines as list items; a line that is indented further continues the one before it."""
     items: list[str] = []
     for line in lines:
         indent = len(line) - len(line.lstrip())

@@ -31,7 +31,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Point:
-    """A system: its PESQ with the 95 % interval, and what it costs where that is known."""
+    """A system: its PESQ with the 95 % interval, and its cost if known."""
 
     system: str
     pesq: Interval

@@ -86,12 +86,12 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
     ),
 )
 
-# Keys of models, which are alike in several families, and keys of dataclasses that have no comment of their own.
+# Keys of models, which several families share, and keys of dataclasses without a comment in the code.
 MEANINGS = {
     "attention": f"The score rule: {', '.join(f'`{name}`' for name in RULES if ':' not in name)}, or your own as "
     "`package.module:Name`; `qtn` and `none` where the family has them.",
     "augmentation": "How training images vary.",
-    "bands": "Bands that the network sees instead of the bins; 0 leaves it the bins.",
+    "bands": "Bands that the network sees instead of the bins; 0 for the bins.",
     "block": "The blocks of the bottleneck.",
     "blocks": "Blocks, or residual blocks of a stage.",
     "causal": "Whether no frame looks ahead, so that the model runs on a stream.",
@@ -104,7 +104,7 @@ MEANINGS = {
     "dropout": "Probability with which whole quaternions and attention weights are dropped.",
     "embedding_dropout": "Probability with which quaternions of the embedding are dropped.",
     "encoder_dilations": "Dilation of each dense block of the encoder.",
-    "exponent": "What magnitudes are raised to in the features.",
+    "exponent": "The power to which magnitudes are raised in the features.",
     "feed_forward": "Quaternions between the two layers of a feed-forward.",
     "heads": "Heads; they must divide the quaternions of a position.",
     "hop": "Samples between frames.",
@@ -187,7 +187,7 @@ def _annotations(table: type) -> dict[str, str]:
 
 
 def _notes(table: type) -> dict[str, str]:
-    """What stands in the code about each key: the string below it, or the comment behind it."""
+    """The description of each key in the code: the string below it, or the comment after it."""
     return {name: note for base in reversed(table.__mro__) for name, _, note in _statements(base) if note}
 
 

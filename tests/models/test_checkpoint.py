@@ -86,7 +86,7 @@ def test_weights_that_are_not_finite_or_of_another_type_are_refused(path, change
         ({"config": {"family": "compact", "colour": 3}}, "unknown settings: colour"),
         ({"config": {"family": "giant"}}, "family must be one of paper, compact, rows, vision, text, got 'giant'"),
         ({"config": {"family": "compact", "attention": "telepathy"}}, "attention must be one of shared, hamilton"),
-        ({"config": {"family": "compact", "attention": "not_there:Rule"}}, "say hamiltone --rule not_there:Rule"),
+        ({"config": {"family": "compact", "attention": "not_there:Rule"}}, "use hamiltone --rule not_there:Rule"),
     ],
 )
 def test_unknown_headers_are_refused_in_one_line(path, change, message):
