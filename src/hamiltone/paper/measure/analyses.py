@@ -23,7 +23,7 @@ from hamiltone.paper.results import (
 )
 
 _SWEEP_TRIALS, _QUICK_SWEEP_TRIALS = 5, 3
-"""Trials of one setting of the sweep differ by about one percent."""
+"""Of one setting of the sweep; the ratios of two trials differ by a few percent."""
 
 
 def agreements(study: Study) -> Agreements:
