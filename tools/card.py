@@ -17,7 +17,12 @@ from hamiltone.paper.reference import reference
 
 _METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
 _BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live`"}
-_HELD_OUT = {"unprocessed": "noisy input", "compact-adamw": "`compact` before", "compact": "`compact`", "live": "`live`"}
+_HELD_OUT = {
+    "unprocessed": "noisy input",
+    "compact-adamw": "`compact` before",
+    "compact": "`compact`",
+    "live": "`live`",
+}
 _SHORT = {"pesq": "PESQ", "stoi": "STOI", "sisdr": "SI-SDR in dB"}
 _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
 

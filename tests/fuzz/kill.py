@@ -200,7 +200,7 @@ def kill(moments: int, seed: int) -> Counts:
     """Half of the moments in each of the two commands."""
     import torch
 
-    import hamiltone.inference
+    import hamiltone.runtime
     import hamiltone.training  # noqa: F401
 
     torch.set_num_threads(1)

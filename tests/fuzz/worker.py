@@ -47,7 +47,7 @@ def prepare(folder: Path) -> None:
     import hamiltone.training  # noqa: F401
     from fuzz import mutate
     from hamiltone import cli
-    from hamiltone.inference import settings
+    from hamiltone.runtime import backend
 
     torch.set_num_threads(1)
     stock = folder / "stock"
@@ -55,8 +55,8 @@ def prepare(folder: Path) -> None:
     mutate.make_sounds(stock)
     checkpoint = folder / "model.safetensors"
     mutate.make_checkpoint(checkpoint)
-    resolve, sound_one = settings.resolve_model, settings.resolve_model(checkpoint)
-    settings.resolve_model = lambda model=None, *rest: sound_one if model == str(checkpoint) else resolve(model, *rest)
+    resolve, sound_one = backend.resolve_model, backend.resolve_model(checkpoint)
+    backend.resolve_model = lambda model=None, *rest: sound_one if model == str(checkpoint) else resolve(model, *rest)
     cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]
 
 

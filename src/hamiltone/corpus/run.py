@@ -135,7 +135,6 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
 
 def _check(job: Job) -> None:
     """Find out before any worker starts whether there is a model, and what rates."""
-    from hamiltone.inference import resolve_model
     from hamiltone.metrics import check_metrics
     from hamiltone.runtime.backend import resolve_model
 

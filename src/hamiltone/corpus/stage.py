@@ -15,7 +15,7 @@ from hamiltone.corpus.inputs import Clip
 from hamiltone.corpus.noise import estimate_noise, rate_speech
 from hamiltone.corpus.parts import as_file
 from hamiltone.errors import InputError
-from hamiltone.inference import enhance_file, resolve_model
+from hamiltone.runtime import enhance_file, resolve_model
 
 AUDIO = "audio"
 

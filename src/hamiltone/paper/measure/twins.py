@@ -22,7 +22,6 @@ from hamiltone.paper.measure.study import Study
 from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train_all
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS, Coupling, OutputsOverSeeds, SeedRun, Twins, VariantRuns
-from hamiltone.runtime import enhance
 
 _UTTERANCES = 32
 _TRIALS = 50
