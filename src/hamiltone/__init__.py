@@ -21,8 +21,7 @@ The rooms, from the bottom up; a room imports only from rooms above it in this l
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).
 - `weights`: the bundled models; `models`: the networks of speech, images and text, presets, checkpoints.
 - `losses`, `metrics`, `data`: training objectives (Eq. 70-72), measures of quality, training data.
-- `runtime`: live sound, and models as back ends (spectrum in, gain out); `inference`: recordings of any length, rate
-  and format through a model.
+- `runtime`: recordings of any length, rate and format, and live sound, through a model (spectrum in, gain out).
 - `page`: the page that cleans speech in the browser, and its server; built from web/.
 - `corpus`: whole corpora on Ray Data or in a plain loop, with exact resumption.
 - `training`: a recipe in, a run folder out.
