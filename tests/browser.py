@@ -1,10 +1,13 @@
 """What the tests of the page need beside Python: node, its packages, and Chromium."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 WEB = Path(__file__).parents[1] / "web"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -23,6 +26,14 @@ def missing(*, browser: bool) -> str:
     if browser and not find_chromium():
         return "the page's tests need Chromium: apt install chromium"
     return ""
+
+
+def needs(*, browser: bool) -> pytest.MarkDecorator:
+    """A mark that skips tests where something is missing; with HAMILTONE_TEST_PAGE set, as in CI, that is an error."""
+    reason = missing(browser=browser)
+    if reason and os.environ.get("HAMILTONE_TEST_PAGE"):
+        raise RuntimeError(reason)
+    return pytest.mark.skipif(bool(reason), reason=reason)
 
 
 def node(*arguments: str | Path, timeout: float = 1800) -> str:

@@ -7,7 +7,8 @@ from hamiltone import markdown
 from hamiltone.benchmark.attention import AttentionRow, bench_attention
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.benchmark.model import ModelRow, bench_model, executions
-from hamiltone.benchmark.tables import ATTENTION, MODEL, markdown_table
+from hamiltone.benchmark.runtime import RuntimeRow, bench_runtime, ways
+from hamiltone.benchmark.tables import ATTENTION, MODEL, RUNTIME, markdown_table
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,14 +23,15 @@ def main() -> None:
         *bench_model(executions("qconformer-dns", ("shared",))[:1], (60,), rounds=(1, 3), tick=_say),
         *bench_model(executions("compact", ("shared", "hamilton"))[:2], (10, 60), tick=_say),
     ]
-    (ROOT / "docs" / "BENCH.md").write_text(_page(note, attention, models))
+    backends = list(bench_runtime(ways(("compact", "live"), (1, 2)), tick=_say))
+    (ROOT / "docs" / "BENCH.md").write_text(_page(note, attention, models, backends))
     readme = ROOT / "README.md"
     longest = [row for row in attention if row.length == max(row.length for row in attention)]
     block = f"{markdown_table(ATTENTION, longest)}\n{note}"
     readme.write_text(markdown.fill_blocks(readme.read_text(), {"attention": block}))
 
 
-def _page(note: str, attention: list[AttentionRow], models: list[ModelRow]) -> str:
+def _page(note: str, attention: list[AttentionRow], models: list[ModelRow], backends: list[RuntimeRow]) -> str:
     return f"""# Benchmarks
 
 {note}
@@ -48,7 +50,13 @@ scores and maps by batched matrix products. *Real* is ordinary attention of the 
 Waveform to waveform, STFT included, random weights. RTF is seconds of computing per second of audio. Audio longer than
 ten seconds goes through the windows of `hamiltone enhance`.
 
-{markdown_table(MODEL, models)}"""
+{markdown_table(MODEL, models)}
+## onnxruntime and torch
+
+The bundled models as `hamiltone enhance` and `hamiltone live` run them, by both back ends: ten seconds as a recording,
+and frame by frame as a stream. `hamiltone bench runtime` measures these alone.
+
+{markdown_table(RUNTIME, backends)}"""
 
 
 def _say(message: str) -> None:

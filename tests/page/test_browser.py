@@ -13,12 +13,12 @@ import soundfile
 import soxr
 
 import hamiltone
-from browser import browse, missing
+from browser import browse, needs
 from hamiltone.data.synthetic import speech
 from hamiltone.page.files import WEIGHTS
 from hamiltone.runtime import enhance_file
 
-pytestmark = pytest.mark.skipif(bool(missing(browser=True)), reason=missing(browser=True))
+pytestmark = needs(browser=True)
 NOISY = Path(__file__).parents[2] / "examples" / "noisy.wav"
 LIMIT_MB = 500  # for ten minutes at 16 kHz, which are 37 MB before and as much after
 

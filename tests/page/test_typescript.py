@@ -9,12 +9,12 @@ import soxr
 import torch
 
 import hamiltone
-from browser import WEB, compile_typescript, missing, node
+from browser import WEB, compile_typescript, needs, node
 from hamiltone.audio.stft import STFT
 from hamiltone.data.synthetic import speech
 from hamiltone.runtime.backend import Spectrum
 
-pytestmark = pytest.mark.skipif(bool(missing(browser=False)), reason=missing(browser=False))
+pytestmark = needs(browser=False)
 RATES = (8_000, 16_000, 44_100, 48_000)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import soxr
 
-from hamiltone.runtime.resampling import Resampler
+from hamiltone.runtime.resampling import Resampler, resample
 
 RATES = [(48_000, 16_000), (16_000, 48_000), (8_000, 16_000), (16_000, 8_000), (44_100, 16_000), (16_000, 44_100)]
 
@@ -22,6 +22,26 @@ def test_it_does_what_soxr_does(source, target):
     expected = soxr.resample(np.pad(samples, ((0, 0), (0, source))).T, source, target, "VHQ").T[:, : result.shape[1]]
     # at 44.1 kHz soxr lets the top of the band sag by a thousandth, ours does not
     np.testing.assert_allclose(result, expected, atol=5e-4 if 44_100 in (source, target) else 1e-6)
+
+
+@pytest.mark.parametrize(("source", "target"), [*RATES, (11_025, 16_000), (16_000, 96_000), (192_000, 16_000)])
+@pytest.mark.parametrize("length", [1, 999, 12_345])
+def test_a_block_as_a_whole_is_what_a_stream_makes_of_it(source, target, length):
+    samples = noise(length)
+    whole = resample(samples.T, source, target).T
+    assert whole.shape == (2, -(-length * target // source))
+    stream = Resampler(source, target, 2)
+    stream.push(np.pad(samples, ((0, 0), (0, 2 * stream.reach))))
+    np.testing.assert_allclose(whole, stream.pull(whole.shape[1]), atol=1e-6)
+
+
+def test_a_block_can_be_cut_and_lengthened_by_silence():
+    samples = noise(5000).T
+    whole = resample(samples, 44_100, 16_000)
+    np.testing.assert_allclose(resample(samples, 44_100, 16_000, 1000), whole[:1000], atol=1e-7)
+    longer = resample(samples, 44_100, 16_000, 4000)
+    np.testing.assert_allclose(longer[: len(whole)], whole, atol=1e-7)
+    assert np.abs(longer[len(whole) + 200 :]).max() < 1e-7
 
 
 @pytest.mark.parametrize(("source", "target"), [*RATES, (44_101, 16_000), (16_000, 44_101)])

@@ -52,6 +52,14 @@ def test_a_stream_equals_the_file_result_after_its_latency(rate, channels):
     np.testing.assert_allclose(result, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000])
+def test_so_does_white_noise_through_the_bundled_model(rate):
+    """Noise fills the edge of the model's band, where filters differ, and the model is not a kind one."""
+    noise = (0.3 * np.random.default_rng(rate).standard_normal(rate)).astype(np.float32)
+    result = run(Stream(rate), noise, [1, 100, 480, 5000])
+    np.testing.assert_allclose(result, hamiltone.enhance(noise, rate, model="live"), atol=1e-4)
+
+
 def test_the_preset_live_streams_what_its_forward_pass_gives():
     model, samples = streaming_model(preset("live")), speech(16_000, 0.6)
     with torch.inference_mode():

@@ -11,9 +11,10 @@ from hamiltone.benchmark.attention import AttentionRow
 from hamiltone.benchmark.classifier import ClassifierRow
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.benchmark.model import FolderRow, ModelRow
+from hamiltone.benchmark.runtime import RuntimeRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
-LEFT = ("method", "preset", "model", "attention", "path", "what")
+LEFT = ("method", "preset", "model", "attention", "path", "what", "back end")
 
 ATTENTION: Columns = (
     ("T", lambda row: str(row.length)),
@@ -62,6 +63,23 @@ MODEL: Columns = (
 def model_table(rows: Sequence[ModelRow]) -> None:
     """Print the rows of ``bench model``."""
     print_table(MODEL, rows, section=lambda row: row.seconds)
+
+
+RUNTIME: Columns = (
+    ("model", lambda row: row.model),
+    ("what", lambda row: row.what),
+    ("threads", lambda row: str(row.threads)),
+    ("back end", lambda row: row.backend),
+    ("RTF", lambda row: f"{row.rtf:.4f}"),
+    ("10-90 %", lambda row: f"{row.rtf_p10:.4f}-{row.rtf_p90:.4f}"),
+    ("to torch", lambda row: f"{row.ratio:.2f}x"),
+    ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
+)
+
+
+def runtime_table(rows: Sequence[RuntimeRow]) -> None:
+    """Print the rows of ``bench runtime``."""
+    print_table(RUNTIME, rows, section=lambda row: (row.model, row.what))
 
 
 FOLDER: Columns = (

@@ -77,6 +77,33 @@ def model(
 
 
 @app.command()
+def runtime(
+    models: Annotated[str, typer.Option(help="Bundled models with a graph, comma-separated.")] = "compact,live",
+    threads: Annotated[str, typer.Option(help="Numbers of CPU threads, comma-separated.")] = "1,2",
+    audio: Annotated[float, typer.Option(min=0.5, help="Seconds of audio in a run.")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="Time to spend on each comparison (at least five rounds).")] = 20.0,
+    as_json: Json = False,
+) -> None:
+    """The bundled models by onnxruntime and by torch: recordings, and streams frame by frame.
+
+    Both back ends take turns in one run; the peak memory of each row comes from a fresh process.
+
+    Example: hamiltone bench runtime --threads 1
+    """
+    from hamiltone.benchmark.runtime import bench_runtime, ways
+    from hamiltone.benchmark.tables import runtime_table
+    from hamiltone.weights import graphs
+
+    chosen = models.split(",")
+    if unknown := [name for name in chosen if name not in graphs()]:
+        raise InputError(f"--models takes {', '.join(name for name in graphs() if '.' not in name)}; got {unknown[0]}")
+    counts = [int(count) for count in numbers("--threads", threads)]
+    with spinner("warming up") as say:
+        rows = list(bench_runtime(ways(chosen, counts), audio=audio, seconds=seconds, tick=say))
+    _show(rows, as_json, runtime_table)
+
+
+@app.command()
 def folder(
     recordings: Annotated[Path, typer.Argument(metavar="FOLDER", help="Recordings; other rates become 16 kHz.")],
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",

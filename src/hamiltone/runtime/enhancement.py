@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamiltone.audio.resampling import resample
 from hamiltone.audio.spectra import istft, stft
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import Backend
 from hamiltone.runtime.bands import high_band_gain, over_samples
 from hamiltone.runtime.keep import outside
+from hamiltone.runtime.resampling import resample
 from hamiltone.runtime.settings import Settings
 from hamiltone.runtime.survey import Survey
 from hamiltone.runtime.windows import Read, affordable_seconds, cut, join, plan_windows

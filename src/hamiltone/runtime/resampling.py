@@ -1,7 +1,9 @@
-"""A resampler for live sound: the filter of soxr's best quality without the blocks in which soxr works.
+"""Between the sample rate of a sound and that of a model, by one filter for live sound and recordings alike.
 
-soxr convolves by long Fourier transforms, so that its samples come in bursts of 70 ms and more. Here each sample is
-one product with a row of a table, and comes as soon as the filter has seen enough.
+The filter is that of soxr's best quality at whole ratios. soxr itself will not do: its samples come in bursts of 70 ms
+and more, and at 44.1 kHz its filter sags by a thousandth at the top of the band, so that a recording and the same sound
+live would differ. Here `Resampler` makes each sample by one product with a row of a table as soon as the filter has
+seen enough, and `resample` a whole block by Fourier transforms.
 """
 
 from functools import lru_cache
@@ -29,8 +31,7 @@ class Resampler:
     """
 
     def __init__(self, source_rate: int, target_rate: int, channels: int) -> None:
-        common = gcd(source_rate, target_rate)
-        self._up, self._down = target_rate // common, source_rate // common
+        self._up, self._down = _ratio(source_rate, target_rate)
         self._table = _filters(source_rate, target_rate)
         self.reach = self._table.shape[1] // 2  # how many samples a filter sees ahead, and as many back
         self._fifo = Fifo(channels, zeros=self.reach - 1)
@@ -74,6 +75,77 @@ class Resampler:
         self._place = 0
 
 
+def resample(block: Samples, source_rate: int, target_rate: int, length: int | None = None) -> Samples:
+    """A whole block as if silence surrounded it; sample zero stays at time zero.
+
+    Shape:
+        block: float32 ``(L, C)``
+        returns: as many samples as `length` says, by default ceil(L * target_rate / source_rate)
+    """
+    if source_rate == target_rate:
+        return block[:length]
+    up, down = _ratio(source_rate, target_rate)
+    if length is None:
+        length = -(-len(block) * up // down)
+    reach = ceil(_half_length(source_rate, target_rate) * source_rate / min(source_rate, target_rate))
+    longest = max(len(block), -(-length * down // up))
+    periods = _smooth(-(-(longest + 2 * reach) // down))  # with silence for the filter: the transform goes in a circle
+    response = _response(source_rate, target_rate, periods)
+    result = np.empty((length, block.shape[1]), np.float32)
+    for channel, samples in enumerate(block.T):
+        spectrum = np.fft.rfft(samples, periods * down)[: len(response)]
+        result[:, channel] = np.fft.irfft(spectrum * response, periods * up)[:length]
+    return result
+
+
+@lru_cache(maxsize=8)
+def _response(source_rate: int, target_rate: int, periods: int) -> NDArray[np.float64]:
+    """What the filter leaves of each frequency up to half the lower rate, in a transform of so many periods."""
+    up, down = _ratio(source_rate, target_rate)
+    finest, coarsest = max(up, down), min(up, down)
+    reach = int(_half_length(source_rate, target_rate) * finest / coarsest)
+    weights = _filter(np.arange(reach + 1) * coarsest / finest, _half_length(source_rate, target_rate))
+    circle = np.zeros(periods * finest)
+    circle[: reach + 1] = weights
+    circle[-reach:] = weights[:0:-1]
+    scale = coarsest / finest * up / down  # of the weights, and of one transform against the other
+    return np.fft.rfft(circle).real[: periods * coarsest // 2 + 1] * scale
+
+
+def _ratio(source_rate: int, target_rate: int) -> tuple[int, int]:
+    """As many samples at the target's rate as at the source's."""
+    common = gcd(source_rate, target_rate)
+    return target_rate // common, source_rate // common
+
+
+def _smooth(number: int) -> int:
+    """The next number without large factors, for which Fourier transforms are fast.
+
+    >>> _smooth(1001)
+    1024
+    """
+    while True:
+        rest = number
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return number
+        number += 1
+
+
+def _half_length(source_rate: int, target_rate: int) -> float:
+    """Of the filter, in samples of the lower rate."""
+    finest = max(_ratio(source_rate, target_rate))  # places in a sample of the lower rate
+    return (4 * ceil((_LENGTH * finest - 1) / 4) + 1) / (2 * finest)
+
+
+def _filter(t: NDArray[np.float64], half: float) -> NDArray[np.float64]:
+    """The impulse response at these times, in samples of the lower rate."""
+    window = np.i0(_BETA * np.sqrt(np.clip(1 - np.square(t / half), 0, None))) / np.i0(_BETA)
+    return _CUTOFF * np.sinc(_CUTOFF * t) * window * (np.abs(t) <= half)
+
+
 @lru_cache(maxsize=8)
 def _filters(source_rate: int, target_rate: int) -> Samples:
     """Weights ``(phases, taps)``: a row for each place that a sample can have between two of the source.
@@ -81,14 +153,9 @@ def _filters(source_rate: int, target_rate: int) -> Samples:
     Rates that have no large divisor in common have more places than rows; then the nearest row before counts, which is
     a jitter of less than 40 ns.
     """
-    low = min(source_rate, target_rate)
-    up, down = (rate // gcd(source_rate, target_rate) for rate in (target_rate, source_rate))
-    finest = max(up, down)  # places in a sample of the lower rate
-    half = (4 * ceil((_LENGTH * finest - 1) / 4) + 1) / (2 * finest)
+    low, half = min(source_rate, target_rate), _half_length(source_rate, target_rate)
     reach = ceil(half * source_rate / low)
-    phases = min(up, _TABLE // (2 * reach))
+    phases = min(_ratio(source_rate, target_rate)[0], _TABLE // (2 * reach))
     place = np.arange(phases)[:, None] / phases
     t = (place + (reach - 1) - np.arange(2 * reach)) * low / source_rate
-    window = np.i0(_BETA * np.sqrt(np.clip(1 - np.square(t / half), 0, None))) / np.i0(_BETA)
-    weights = _CUTOFF * np.sinc(_CUTOFF * t) * window * (np.abs(t) <= half) * low / source_rate
-    return weights.astype(np.float32)
+    return (_filter(t, half) * (low / source_rate)).astype(np.float32)

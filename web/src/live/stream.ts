@@ -3,6 +3,7 @@
 import { between, highBandGain, multiply } from "../sound/bands.ts";
 import { Fifo } from "../sound/fifo.ts";
 import { gcd, Resampler } from "../sound/resample.ts";
+import { UpperBand } from "../sound/upper.ts";
 import { Frames } from "./frames.ts";
 
 /** A model with a memory of the frames it has seen: from the spectrum of the next one, in pairs, to its gain. */
@@ -23,6 +24,7 @@ export class Stream {
   private readonly frames: Frames;
   private readonly forward: Resampler | null = null;
   private readonly back: [Resampler, Resampler] | null = null;
+  private readonly upper: UpperBand | null = null;
   private readonly fresh = new Fifo();
   private readonly dry = new Fifo();
   private readonly ready: Fifo;
@@ -41,6 +43,7 @@ export class Stream {
       this.forward = new Resampler(sampleRate, model.sampleRate);
       this.back = [new Resampler(model.sampleRate, sampleRate), new Resampler(model.sampleRate, sampleRate)];
     }
+    if (sampleRate > model.sampleRate) this.upper = new UpperBand(sampleRate, model.sampleRate, model.hop, 2 * model.hop);
     this.latency = this.delay();
     this.ready = new Fifo(this.latency);
     this.most = 4 + Math.floor((this.back?.[0].reach ?? 0) / model.hop);
@@ -68,12 +71,20 @@ export class Stream {
     if (!gain.every(Number.isFinite)) throw new Error("The model's result is not finite; the model is damaged.");
     const seen = Math.min(this.sampleRate / this.model.sampleRate, 1);
     if (this.high.length > this.most) this.high.shift();
-    this.high.push(highBandGain(spectrum, gain, 0, this.frames.bins, seen));
+    this.high.push(this.upperGain(highBandGain(spectrum, gain, 0, this.frames.bins, seen)));
     multiply(spectrum, gain);
     const filtered = this.frames.synthesise(spectrum);
     this.hops += 1;
     if (this.hops === 1) return; // what lies before the signal
     this.emit(this.back ? this.widen(filtered, this.back) : filtered);
+  }
+
+  /** The gain of the newest frame above the model's band, from that in its top octave. */
+  private upperGain(gain: number): number {
+    if (!this.upper) return gain;
+    const start = Math.round(this.hops * this.upper.step) - Math.floor(this.upper.size / 2) - this.done; // from the next sample out
+    const power = this.upper.powersAt(this.dry.peek(this.dry.length), start);
+    return this.upper.gains([gain], [power], this.hops)[0]!;
   }
 
   /** Back at the stream's rate, with the band that the model does not see, scaled. */

@@ -5,6 +5,7 @@ import { resample } from "./resample.ts";
 import type { Planes, Source } from "./source.ts";
 import { Stft } from "./stft.ts";
 import { type Group, survey } from "./survey.ts";
+import { UpperBand } from "./upper.ts";
 import { fadeIn, planWindows } from "./windows.ts";
 
 /** A model that looks at whole windows: from the spectrum `(frames, bins, 2)` of unit level to its gain. */
@@ -23,12 +24,14 @@ export async function enhance(
 ): Promise<void> {
   const groups = await survey(source, model.sampleRate);
   const { frames, stride, overlap, count } = planWindows(source.frames, source.sampleRate, model.sampleRate, model.hop);
+  const uppers = groups.map(() => new UpperBand(source.sampleRate, model.sampleRate, model.hop, model.size));
+  const strideFrames = Math.floor((stride * model.sampleRate) / (source.sampleRate * model.hop));
   const fade = fadeIn(overlap);
   let tail: Planes | null = null;
   for (let number = 0; number < count; number++) {
     const start = number * stride;
     const window = await source.read(start, Math.min(stride + overlap, frames - start));
-    const cleaned = await enhanceWindow(window, source.sampleRate, groups, model);
+    const cleaned = await enhanceWindow(window, source.sampleRate, groups, model, uppers, number * strideFrames);
     if (tail) crossFade(cleaned, tail, fade);
     tail = cleaned.map((plane) => plane.slice(stride)); // what is emitted may be handed on for good
     emit(start, number === count - 1 ? cleaned : cleaned.map((plane) => plane.slice(0, stride)));
@@ -42,15 +45,18 @@ function crossFade(planes: Planes, tail: Planes, fade: Float32Array): void {
   });
 }
 
-async function enhanceWindow(window: Planes, sampleRate: number, groups: Group[], model: WindowModel): Promise<Planes> {
+async function enhanceWindow(
+  window: Planes,
+  sampleRate: number,
+  groups: Group[],
+  model: WindowModel,
+  uppers: UpperBand[],
+  firstFrame: number,
+): Promise<Planes> {
   const cleaned: Planes = Array.from(window);
-  for (const group of groups) {
-    const result = await enhanceGroup(
-      group.channels.map((channel) => window[channel]!),
-      sampleRate,
-      model,
-      group.level,
-    );
+  for (const [n, group] of groups.entries()) {
+    const planes = group.channels.map((channel) => window[channel]!);
+    const result = await enhanceGroup(planes, sampleRate, model, group.level, uppers[n]!, firstFrame);
     group.channels.forEach((channel, n) => (cleaned[channel] = result[n]!));
   }
   return cleaned;
@@ -60,9 +66,16 @@ async function enhanceWindow(window: Planes, sampleRate: number, groups: Group[]
  * All channels by the gain that the model finds for their mean.
  *
  * What the model's rate can carry is filtered by the model; the rest, which it never sees, is scaled by what it does to
- * the octave below. With a gain of one everywhere the two add up to the window again.
+ * the octave below and what `upper` makes of that. With a gain of one everywhere the two add up to the window again.
  */
-async function enhanceGroup(window: Planes, sampleRate: number, model: WindowModel, level: number): Promise<Planes> {
+async function enhanceGroup(
+  window: Planes,
+  sampleRate: number,
+  model: WindowModel,
+  level: number,
+  upper: UpperBand,
+  firstFrame: number,
+): Promise<Planes> {
   const stft = new Stft(model.size, model.hop);
   const low = window.map((plane) => resample(plane, sampleRate, model.sampleRate));
   const spectra = low.map((plane) => stft.forward(plane));
@@ -80,9 +93,15 @@ async function enhanceGroup(window: Planes, sampleRate: number, model: WindowMod
   if (sampleRate === model.sampleRate) return filtered as Planes;
 
   const ratio = sampleRate / model.sampleRate;
-  const high = Float64Array.from({ length: frames }, (_, t) =>
+  let high: Float64Array = Float64Array.from({ length: frames }, (_, t) =>
     highBandGain(reference, gain, t * stft.bins * 2, stft.bins, Math.min(ratio, 1)),
   );
+  if (ratio > 1) {
+    const mean = window[0]!.map((_, k) => window.reduce((sum, plane) => sum + plane[k]!, 0) / window.length);
+    const half = Math.floor(upper.size / 2);
+    const powers = Array.from(high, (_, t) => upper.powersAt(mean, Math.round(t * upper.step) - half));
+    high = upper.gains(high, powers, firstFrame);
+  }
   return window.map((plane, n) => {
     const length = plane.length;
     const result = resample(filtered[n]!, model.sampleRate, sampleRate, length);

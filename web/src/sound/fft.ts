@@ -1,5 +1,6 @@
-/** The Fourier transform of a real signal whose length is a power of two. */
+/** Fourier transforms of real signals. */
 
+/** Of a length that is a power of two. */
 export class Fft {
   readonly bins: number;
   private readonly cos: Float64Array;
@@ -53,8 +54,8 @@ export class Fft {
     for (let n = 0; n < size; n++) signal[n] = re[n]! / size;
   }
 
-  /** Radix two, in place. */
-  private transform(re: Float64Array, im: Float64Array): void {
+  /** Of a complex signal, in place: radix two. */
+  transform(re: Float64Array, im: Float64Array): void {
     const { size, order, cos, sin } = this;
     for (let n = 0; n < size; n++) {
       const m = order[n]!;
@@ -79,5 +80,54 @@ export class Fft {
         }
       }
     }
+  }
+}
+
+/** Of any length, by Bluestein's convolution with a chirp; only the power of each bin is told. */
+export class PowerSpectrum {
+  private readonly fft: Fft;
+  private readonly cos: Float64Array; // the chirp
+  private readonly sin: Float64Array;
+  private readonly filter: [Float64Array, Float64Array]; // the transform of its conjugate
+  private readonly re: Float64Array;
+  private readonly im: Float64Array;
+
+  constructor(readonly size: number) {
+    const length = 2 ** Math.ceil(Math.log2(2 * size - 1));
+    this.fft = new Fft(length);
+    const phase = (n: number) => (Math.PI * ((n * n) % (2 * size))) / size;
+    this.cos = Float64Array.from({ length: size }, (_, n) => Math.cos(phase(n)));
+    this.sin = Float64Array.from({ length: size }, (_, n) => -Math.sin(phase(n)));
+    this.filter = [new Float64Array(length), new Float64Array(length)];
+    for (let n = 0; n < size; n++) {
+      for (const place of [n, (length - n) % length]) {
+        this.filter[0][place] = this.cos[n]!;
+        this.filter[1][place] = -this.sin[n]!;
+      }
+    }
+    this.fft.transform(...this.filter);
+    this.re = new Float64Array(length);
+    this.im = new Float64Array(length);
+  }
+
+  /** The squared magnitudes of the bins 0 to size / 2. */
+  of(signal: ArrayLike<number>): Float64Array {
+    const { re, im, fft, size } = this;
+    const [a, b] = this.filter;
+    re.fill(0);
+    im.fill(0);
+    for (let n = 0; n < size; n++) {
+      re[n] = signal[n]! * this.cos[n]!;
+      im[n] = signal[n]! * this.sin[n]!;
+    }
+    fft.transform(re, im);
+    for (let k = 0; k < fft.size; k++) {
+      const x = re[k]! * a[k]! - im[k]! * b[k]!;
+      im[k] = -(re[k]! * b[k]! + im[k]! * a[k]!); // the conjugate, whose transform is that of the inverse
+      re[k] = x;
+    }
+    fft.transform(re, im);
+    const bins = Math.floor(size / 2) + 1;
+    return Float64Array.from({ length: bins }, (_, k) => (re[k]! ** 2 + im[k]! ** 2) / fft.size ** 2);
   }
 }
