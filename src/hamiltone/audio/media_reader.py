@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hamiltone.audio.formats import AudioInfo, Block, Dtype, Encoding, Track
+from hamiltone.audio.formats import TAGS, AudioInfo, Block, Dtype, Encoding, Track
 from hamiltone.errors import InputError
 
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame may say anything
@@ -48,7 +48,8 @@ class MediaReader:
         start = float(stamp * stream.time_base)
         seconds, self._guessed = self._promise(stream, start)
         track = Track(stream.index, codec, first.layout.name, stream.bit_rate or 0, start)
-        self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track)
+        tags = {name.lower(): text for name, text in self._container.metadata.items() if name.lower() in TAGS}
+        self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track, tags)
         self.fills_gaps = False
         self._dtype = dtype
         self._frames_read = 0

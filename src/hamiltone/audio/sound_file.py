@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -12,6 +13,7 @@ import soundfile  # type: ignore[import-untyped]
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
     PCM_BITS,
+    TAGS,
     AudioInfo,
     Block,
     Dtype,
@@ -27,6 +29,8 @@ from hamiltone.errors import InputError
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
+_UNTAGGED = {"AU", "MP3", "W64"}  # no place for them, or, in an mp3, none for letters beyond Latin-1
+_LONGEST_TAG = 10_000  # libsndfile keeps headers short
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
 
 
@@ -45,7 +49,9 @@ class SoundFileReader:
         self._dtype = dtype
         self._frames_read = 0
         frames = _promised_frames(file.frames, file.extra_info)
-        self.info = AudioInfo(path, file.samplerate, file.channels, frames, Encoding(file.format, file.subtype))
+        encoding, tags = Encoding(file.format, file.subtype), file.copy_metadata()
+        tags = {name: text for name in TAGS if 0 < len(text := tags.get(name, "")) < _LONGEST_TAG}
+        self.info = AudioInfo(path, file.samplerate, file.channels, frames, encoding, tags=tags)
 
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
@@ -97,7 +103,8 @@ class SoundFileWriter:
 
     Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
     where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written as they are. `frames` is the length to
-    come: it decides between wav and RF64. An mp3 that comes `like` another one gets its bit rate, tags and cover.
+    come: it decides between wav and RF64. `tags` are written where the format has a place for them. An mp3 that comes
+    `like` another one gets its bit rate, all its tags and its cover.
 
     Attributes:
         clipped: How many samples were beyond full scale and are not any more.
@@ -112,6 +119,7 @@ class SoundFileWriter:
         sample_rate: int,
         channels: int,
         frames: int,
+        tags: Mapping[str, str] | None = None,
         like: Mp3 | None = None,
     ) -> None:
         self.clipped, self.note = 0, ""
@@ -131,6 +139,9 @@ class SoundFileWriter:
                     format=wav_or_rf64(encoding, frames * channels),
                     **(like.quality(sample_rate) if like else {}),
                 )
+                if encoding.format not in _UNTAGGED:
+                    for name, text in (tags or {}).items():
+                        setattr(self._file, name, text)
         except BaseException:
             self._partial.discard()
             raise
