@@ -139,6 +139,19 @@ def test_media_comes_back_in_its_own_format_and_what_cannot_be_written_as_wav(ru
     }
 
 
+def test_a_single_frame_is_known_by_its_suffix(run: Any) -> None:
+    with av.open("a.ac3", "w") as container:
+        stream = container.add_stream("ac3", rate=48_000, layout="stereo", bit_rate=96_000)
+        frame = av.AudioFrame.from_ndarray(np.full((2, 1536), 0.1, np.float32), "fltp", "stereo")
+        frame.sample_rate = 48_000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    assert Path("a.ac3").stat().st_size == 384
+    assert run("a.ac3").code == 0
+    assert run("a.enhanced.ac3", "-o", "a.wav").code == 0
+    assert soundfile.info("a.wav").frames == 1536
+
+
 def test_sources_that_differ_in_their_suffix_alone_have_two_results(run: Any) -> None:
     write_media("a.aac", "aac")
     write_media("a.ac3", "ac3")

@@ -116,6 +116,7 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
             counts.faults.append(f"{job.name} at the end: {fault}")
             print(counts.faults[-1], flush=True)
         counts.finished += 1
+        print(f"{job.name}: {met} moments", flush=True)
 
 
 def _start(job: Job, folder: Path) -> int:

@@ -158,6 +158,7 @@ def _fault(code: int, said: str, peak: int, work: Path, sources: dict[str, bytes
 
 def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
     from hamiltone.audio.io import open_reader
+    from hamiltone.errors import InputError
 
     for path in (path for path in work.rglob("*") if path.is_file()):
         name = path.relative_to(work)
@@ -165,10 +166,13 @@ def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
             continue
         if code != 0 or ".enhanced." not in path.name:
             return f"left {name} behind"
-        with open_reader(path) as reader:
-            while len(block := reader.read(2**16)):
-                if not np.isfinite(block).all():
-                    return f"wrote samples that are not finite to {name}"
+        try:
+            with open_reader(path) as reader:
+                while len(block := reader.read(2**16)):
+                    if not np.isfinite(block).all():
+                        return f"wrote samples that are not finite to {name}"
+        except InputError as error:
+            return f"wrote what cannot be read: {error}"
     left = [path.name for path in (work / "tmp").iterdir()]
     return f"left {', '.join(left)} in the temporary folder" if left else ""
 
