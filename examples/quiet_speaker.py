@@ -14,8 +14,9 @@ import numpy as np
 import soundfile
 
 import hamiltone
+from hamiltone.inference import resolve_model
 from hamiltone.metrics import compute
-from hamiltone.models import load
+from hamiltone.runtime import Backend
 
 DROPS_DB = (0, -10, -20, -30, -40)
 
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--files", type=int, default=8)
     options = parser.parse_args()
-    model = load(options.model)
+    model = resolve_model(options.model)
     pairs = [(path, options.clean / path.name) for path in sorted(options.noisy.iterdir())]
     chosen = pairs[:: max(1, len(pairs) // options.files)][: options.files]
 
@@ -40,7 +41,7 @@ def main() -> None:
     print(f"\nStationary noise, 60 s: enhanced levels of its parts differ by up to {level_spread(model):.2f} dB.")
 
 
-def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: "hamiltone.models.Enhancer") -> float:
+def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: Backend) -> float:
     """The gain in dB in the part that follows the same recording at its own level."""
     (noisy, rate), (clean, _) = soundfile.read(noisy_path, dtype="float32"), soundfile.read(clean_path, dtype="float32")
     softer = np.float32(10 ** (drop_db / 20))
@@ -49,7 +50,7 @@ def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: "h
     return after - before
 
 
-def level_spread(model: "hamiltone.models.Enhancer") -> float:
+def level_spread(model: Backend) -> float:
     """The largest difference in dB between parts of enhanced white noise."""
     rate = 16_000
     noise = 0.05 * np.random.default_rng(0).standard_normal(60 * rate).astype(np.float32)

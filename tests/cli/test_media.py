@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from hamiltone.audio import formats
+from enhancers import fixed_mask
+from hamiltone.audio import formats, media_writer
+from hamiltone.runtime.torch_backend import TorchGain
 from videos import av, click_times, clicks, make_video, packets, sound_of
 
 RATE = 16_000
@@ -58,6 +60,64 @@ def test_video_in_video_out(run: Any, name: str, picture: str, sound: str) -> No
     assert [data for _, data in packets(source)] == [data for _, data in packets(target)]
 
 
+@pytest.mark.parametrize("what", ["data", "damage"])
+def test_a_video_is_not_overwritten_where_a_stream_would_be_lost(
+    run: Any, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = make_video(Path("talk.mp4"))
+    before = source.read_bytes()
+    if what == "data":
+        add = media_writer._Copy.add_to
+
+        def without_picture(self: Any, *arguments: Any) -> Any:
+            sound = add(self, *arguments)
+            self._tell([stream for stream in self._others if stream.type == "video"])
+            return sound
+
+        monkeypatch.setattr(media_writer._Copy, "add_to", without_picture)
+        reason = "the output's format cannot hold 1 of the streams (video): left out"
+    else:
+
+        def broken(*_: Any) -> Any:
+            raise av.InvalidDataError(1, "broken")
+            yield
+
+        monkeypatch.setattr(media_writer._Copy, "_demux", broken)
+        reason = "damaged: not all of its picture and other streams could be copied"
+    result = run("talk.mp4", "-o", "talk.mp4", "--overwrite")
+    message = f"hamiltone: talk.mp4: is not overwritten: {reason}; choose another output\n"
+    assert (result.code, result.stderr) == (2, message)
+    assert source.read_bytes() == before
+    assert files() == {"talk.mp4"}
+    assert reason in run("talk.mp4", "-o", "other.mp4").stderr
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg", "a.caf"])
+def test_tags_are_kept(run: Any, name: str) -> None:
+    tags = {"title": "Größe 日本", "artist": "A speaker", "album": "Talks", "date": "2026", "comment": "one, two"}
+    with soundfile.SoundFile(name, "w", RATE, 1) as file:
+        for tag, text in tags.items():
+            setattr(file, tag, text)
+        file.write(NOISE)
+    assert run(name, "-o", name, "--overwrite").code == 0
+    assert run(name, "-o", "b.flac").code == 0
+    for path in (name, "b.flac"):
+        with soundfile.SoundFile(path) as file:
+            assert {tag: text for tag, text in file.copy_metadata().items() if tag != "software"} == tags
+
+
+def test_a_second_sound_of_an_mka_is_copied(run: Any) -> None:
+    with av.open("a.mka", "w") as container:
+        streams = [container.add_stream("pcm_s16le", rate=RATE, layout="mono") for _ in range(2)]
+        for stream in streams:
+            frame = av.AudioFrame.from_ndarray((NOISE[None] * 2**15).astype(np.int16), "s16", "mono")
+            frame.sample_rate, frame.pts = RATE, 0
+            container.mux(stream.encode(frame))
+    assert run("a.mka").code == 0
+    with av.open("a.enhanced.mka") as container:
+        assert [stream.type for stream in container.streams] == ["audio", "audio"]
+
+
 def test_media_comes_back_in_its_own_format_and_what_cannot_be_written_as_wav(run: Any) -> None:
     for name, codec, format in [
         ("a.m4a", "aac", None), ("b.aac", "aac", None), ("c.wv", "wavpack", None), ("d.tta", "tta", None),
@@ -77,6 +137,19 @@ def test_media_comes_back_in_its_own_format_and_what_cannot_be_written_as_wav(ru
     assert files("out") == {
         f"out/{name}" for name in ("a.m4a", "b.aac", "c.wv", "d.tta", "e.mp2", "f.ts", "g.m4v", "h.wav")
     }
+
+
+def test_a_single_frame_is_known_by_its_suffix(run: Any) -> None:
+    with av.open("a.ac3", "w") as container:
+        stream = container.add_stream("ac3", rate=48_000, layout="stereo", bit_rate=96_000)
+        frame = av.AudioFrame.from_ndarray(np.full((2, 1536), 0.1, np.float32), "fltp", "stereo")
+        frame.sample_rate = 48_000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    assert Path("a.ac3").stat().st_size == 384
+    assert run("a.ac3").code == 0
+    assert run("a.enhanced.ac3", "-o", "a.wav").code == 0
+    assert soundfile.info("a.wav").frames == 1536
 
 
 def test_sources_that_differ_in_their_suffix_alone_have_two_results(run: Any) -> None:
@@ -131,10 +204,8 @@ def test_a_loud_float_file_is_made_softer_with_a_note(run: Any, target: str, str
 
 
 def test_what_is_clipped_is_counted(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import hamiltone.models
-    from enhancers import fixed_mask
-
-    monkeypatch.setattr(hamiltone.models, "load", lambda model, device: fixed_mask(3.0))
+    louder = TorchGain(fixed_mask(3.0))
+    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", lambda *_: louder)
     wave = np.where(np.arange(RATE) % 1000 < 2, 0.9, 0.1)
     write("a.wav", wave)
     result = run("a.wav")

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +116,7 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
             counts.faults.append(f"{job.name} at the end: {fault}")
             print(counts.faults[-1], flush=True)
         counts.finished += 1
+        print(f"{job.name}: {met} moments", flush=True)
 
 
 def _start(job: Job, folder: Path) -> int:
@@ -196,8 +197,11 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def kill(moments: int, seed: int) -> Counts:
-    """Half of the moments in each of the two commands."""
+JOBS = {"enhance": enhance_job, "train": train_job}
+
+
+def kill(moments: int, seed: int, names: Sequence[str] = tuple(JOBS)) -> Counts:
+    """The same number of moments in each of the commands."""
     import torch
 
     import hamiltone.runtime
@@ -206,9 +210,9 @@ def kill(moments: int, seed: int) -> Counts:
     torch.set_num_threads(1)
     counts = Counts()
     with tempfile.TemporaryDirectory(prefix="kill-") as folder:
-        for make, share in ((enhance_job, moments - moments // 2), (train_job, moments // 2)):
-            place = Path(os.path.realpath(folder), make.__name__)
-            strike(make(place), place, share, seed, counts)
+        for name in names:
+            place = Path(os.path.realpath(folder), name)
+            strike(JOBS[name](place), place, moments // len(names), seed, counts)
     return counts
 
 
@@ -217,8 +221,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moments", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--command", choices=JOBS, help="meet this one alone")
     options = parser.parse_args()
-    counts = kill(options.moments, options.seed)
+    counts = kill(options.moments, options.seed, [options.command] if options.command else tuple(JOBS))
     print(
         f"seed {options.seed}: {counts.moments.total()} moments: {dict(sorted(counts.moments.items()))}, "
         f"{counts.late} too late; {counts.finished} runs finished; {len(counts.faults)} faults"

@@ -197,7 +197,7 @@ def mutate_graph(rng: np.random.Generator) -> bytes:
 def _change_weight(weight: Any, rng: np.random.Generator) -> None:
     from onnx import numpy_helper
 
-    array = numpy_helper.to_array(weight).copy()
+    array = np.atleast_1d(numpy_helper.to_array(weight)).copy()
     odd = [array.ravel(), array[..., :1], np.zeros_like(array), -array, array.astype(np.float64)]
     if array.dtype.kind == "f":
         odd += [np.full_like(array, value) for value in (np.nan, np.inf, 1e30)]

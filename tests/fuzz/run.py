@@ -4,7 +4,7 @@ Every case follows from the seed and its number, so any can be repeated: ``pytho
 tests/. The state file counts what was done; the same command goes on from there. A case fails if the program prints a
 traceback, crashes, takes more than 30 s of a processor or 2 GB, changes its source, leaves a file behind that it should
 not, or writes a sample that is not finite. The cases run one after the other in a few long-lived processes (`worker`);
-one that a case ends is replaced.
+one that a case ends is replaced. A training that goes on for longer is stopped by a signal, and must end by it.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from queue import SimpleQueue
 
 from fuzz.worker import KINDS, MEGABYTES, ROUND, kind_of, work
 
-_WALL_SECONDS = 300  # on a busy machine a processor second takes many of the wall's
+_WALL_SECONDS = 900  # on a busy machine a processor second takes many of the wall's
 _CASES = 500  # after so many a worker is replaced
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 SECONDS, MEGABYTES = 30, 2048
+_TRAINING_SECONDS = 5  # of a processor
+_STOPPED = 128 + signal.SIGTERM
 _ROUND = ("onnx", "recipe", "recipe", *(5 * (*(20 * ("sound",)), "checkpoint")))
 ROUND = len(_ROUND)
 KINDS = ("sound", "checkpoint", "recipe", "onnx")
@@ -67,10 +69,19 @@ def _run_case(seed: int, number: int, folder: Path) -> tuple[int, str]:
     arguments, sources = _make_case(number, np.random.default_rng((seed, number)), folder, work)
     _forget_peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # SIGPROF ends the process
+    signal.signal(signal.SIGVTALRM, _stop_training)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _TRAINING_SECONDS)
     code = _run_program(arguments, work)
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    for timer in (signal.ITIMER_PROF, signal.ITIMER_VIRTUAL):
+        signal.setitimer(timer, 0)
     said = (work / "said.txt").read_text(errors="replace")
     return code, _fault(code, said, _memory("VmHWM"), work, sources)
+
+
+def _stop_training(*_: object) -> None:
+    """A recipe may ask for years: where a training has begun, it is told to stop."""
+    if callable(signal.getsignal(signal.SIGTERM)):
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _make_case(number: int, rng: np.random.Generator, folder: Path, work: Path) -> tuple[list[str], dict[str, bytes]]:
@@ -133,7 +144,7 @@ def _fault(code: int, said: str, peak: int, work: Path, sources: dict[str, bytes
     last = said.strip()[-200:]
     if "Traceback" in said:
         return f"traceback: {said.strip().splitlines()[-1][:200]}"
-    if code not in (0, 2):
+    if code not in (0, 2, _STOPPED):
         return f"exit code {code}: {last}"
     if code == 2 and not re.search(r"^(hamiltone: |Error: )", said, re.MULTILINE):
         return f"exit code 2 without a reason: {last}"
@@ -147,6 +158,7 @@ def _fault(code: int, said: str, peak: int, work: Path, sources: dict[str, bytes
 
 def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
     from hamiltone.audio.io import open_reader
+    from hamiltone.errors import InputError
 
     for path in (path for path in work.rglob("*") if path.is_file()):
         name = path.relative_to(work)
@@ -154,10 +166,13 @@ def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
             continue
         if code != 0 or ".enhanced." not in path.name:
             return f"left {name} behind"
-        with open_reader(path) as reader:
-            while len(block := reader.read(2**16)):
-                if not np.isfinite(block).all():
-                    return f"wrote samples that are not finite to {name}"
+        try:
+            with open_reader(path) as reader:
+                while len(block := reader.read(2**16)):
+                    if not np.isfinite(block).all():
+                        return f"wrote samples that are not finite to {name}"
+        except InputError as error:
+            return f"wrote what cannot be read: {error}"
     left = [path.name for path in (work / "tmp").iterdir()]
     return f"left {', '.join(left)} in the temporary folder" if left else ""
 

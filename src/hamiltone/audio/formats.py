@@ -1,6 +1,7 @@
 """Names, sizes and sample conversion of audio file formats; nothing here touches a file."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -89,6 +90,10 @@ class Encoding:
     subtype: str
 
 
+TAGS = ("title", "artist", "album", "tracknumber", "date", "genre", "comment", "copyright", "license")
+"""What a file may say about its content, by soundfile's names."""
+
+
 @dataclass(frozen=True)
 class AudioInfo:
     """What a file's header says; a truncated file has fewer frames than `frames` (0: unknown).
@@ -103,6 +108,7 @@ class AudioInfo:
     frames: int
     encoding: Encoding
     track: "Track | None" = None
+    tags: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def seconds(self) -> float:

@@ -122,5 +122,6 @@ def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) 
         sample_rate=info.sample_rate,
         channels=info.channels,
         frames=frames,
+        tags=info.tags,
         like=read_mp3(info.path, info.seconds) if both else None,
     )

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hamiltone.audio.formats import AudioInfo, Block, Dtype, Encoding, Track
+from hamiltone.audio.formats import TAGS, AudioInfo, Block, Dtype, Encoding, Track
 from hamiltone.errors import InputError
 
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame can be anything
@@ -16,6 +16,7 @@ _LEAST_GAP = 0.05  # seconds: time stamps are rounded
 _TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
 # Formats without a header: their length is guessed from the bit rate.
 _LENGTH_GUESSED = {"aac", "ac3", "amr", "amrnb", "amrwb", "dts", "eac3", "mp3", "mpeg", "mpegvideo"}
+_BARE = {".aac": "aac", ".ac3": "ac3", ".eac3": "eac3"}  # a frame or two of these are not known by their content
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
@@ -28,8 +29,7 @@ class MediaReader:
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
-        name = str(path.absolute())  # or a colon in it would look like a protocol
-        self._container = self._av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        self._container = self._open(path)
         self._broken = False
         try:
             stream = self._container.streams.audio[0]
@@ -48,12 +48,23 @@ class MediaReader:
         start = float(stamp * stream.time_base)
         seconds, self._guessed = self._promise(stream, start)
         track = Track(stream.index, codec, first.layout.name, stream.bit_rate or 0, start)
-        self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track)
+        tags = {name.lower(): text for name, text in self._container.metadata.items() if name.lower() in TAGS}
+        self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track, tags)
         self.fills_gaps = False
         self._dtype = dtype
         self._frames_read = 0
         self._pending = self._convert(first)
         self._frames_decoded = len(self._pending)
+
+    def _open(self, path: Path) -> Any:
+        name = str(path.absolute())  # or a colon in it would look like a protocol
+        options: dict[str, Any] = {"options": {"protocol_whitelist": "file"}, "metadata_errors": "replace"}
+        try:
+            return self._av.open(name, **options)
+        except self._av.FFmpegError:
+            if path.suffix.lower() not in _BARE:
+                raise
+            return self._av.open(name, format=_BARE[path.suffix.lower()], **options)
 
     def _promise(self, stream: Any, start: float) -> tuple[float, bool]:
         """The length in seconds by the header, and whether that is a guess or the length of the picture."""

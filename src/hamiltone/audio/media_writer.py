@@ -1,5 +1,6 @@
 """Files that FFmpeg writes, through PyAV: enhanced sound beside the picture, subtitles and tags of its source."""
 
+import os
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
@@ -11,6 +12,7 @@ import numpy as np
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.partial import PartialFile
+from hamiltone.errors import InputError
 
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
 _BITS_PER_SECOND = {
@@ -43,7 +45,7 @@ class MediaWriter:
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
         self._av = import_module("av")
         self.clipped = 0
-        self._suffix = target.suffix.lower()
+        self._target, self._suffix = target, target.suffix.lower()
         self._source, self._frames = source, 0
         self._skipped = self._delay = 0
         if encoding == Encoding("avi", "libmp3lame"):
@@ -53,7 +55,8 @@ class MediaWriter:
         try:
             with self._partial.errors_in_one_line():
                 if source.track and encoding.format not in _BARE_FORMATS:
-                    self._copy = _Copy(self._av, source, covers_only=self._suffix in _SOUND_SUFFIXES)
+                    narrower = self._suffix in _SOUND_SUFFIXES and self._suffix != source.path.suffix.lower()
+                    self._copy = _Copy(self._av, source, covers_only=narrower)
                 self._open(encoding)
         except BaseException:
             self._end()
@@ -150,6 +153,8 @@ class MediaWriter:
                         self._copy.mux_until(float("inf"))
                     self._container.close()
                     self._partial.sink.check()
+                if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
+                    raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
                 self._partial.commit()
         finally:
             self._end()
@@ -202,9 +207,12 @@ class _Copy:
             copy.disposition = stream.disposition
             copy.metadata.update(stream.metadata)
         self._tell(left_out)
-        streams = [self._source.streams[index] for index in self._targets]
-        self._packets = self._source.demux(streams) if streams else iter(())
+        self._packets = self._demux()
         return sound
+
+    def _demux(self) -> Iterator[Any]:
+        streams = [self._source.streams[index] for index in self._targets]
+        return self._source.demux(streams) if streams else iter(())
 
     def leave_data(self) -> bool:
         """Drop data streams and attachments from now on; return whether there were any."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -12,6 +13,7 @@ import soundfile  # type: ignore[import-untyped]
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
     PCM_BITS,
+    TAGS,
     AudioInfo,
     Block,
     Dtype,
@@ -46,7 +48,9 @@ class SoundFileReader:
         self._dtype = dtype
         self._frames_read = 0
         frames = _promised_frames(file.frames, file.extra_info)
-        self.info = AudioInfo(path, file.samplerate, file.channels, frames, Encoding(file.format, file.subtype))
+        encoding, tags = Encoding(file.format, file.subtype), file.copy_metadata()
+        tags = {name: text for name in TAGS if 0 < len(text := tags.get(name, "")) < _LONGEST_TAG}
+        self.info = AudioInfo(path, file.samplerate, file.channels, frames, encoding, tags=tags)
 
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
@@ -128,6 +132,7 @@ class SoundFileWriter:
         sample_rate: int,
         channels: int,
         frames: int,
+        tags: Mapping[str, str] | None = None,
         like: Mp3 | None = None,
     ) -> None:
         self.clipped, self.note = 0, ""
@@ -147,6 +152,9 @@ class SoundFileWriter:
                     format=wav_or_rf64(encoding, frames * channels),
                     **(like.quality(sample_rate) if like else {}),
                 )
+                if encoding.format not in _UNTAGGED:
+                    for name, text in (tags or {}).items():
+                        setattr(self._file, name, text)
         except BaseException:
             self._partial.discard()
             raise

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Samples = NDArray[np.float32]
 LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
 _LOUDEST = 1e6  # 120 dB over full scale is no sound
+_LARGEST_GAIN = 1e20  # times the loudest sample, float32 can still hold it
 _FADE_SECONDS = 0.02  # from one strength to the other
 
 
@@ -179,8 +180,8 @@ class Stream:
         for channels, backend, upper in zip(self._groups, self._backends, self._uppers, strict=True):
             reference = spectrum[channels].mean(0)
             gain = backend.step(reference)
-            if not np.isfinite(gain).all():
-                raise InputError("the model's gain is NaN or infinite; the model is damaged or diverged")
+            if not np.abs(gain).max() < _LARGEST_GAIN:
+                raise InputError("the model's gain is NaN or beyond all bounds; the model is damaged or diverged")
             high.append(self._upper_gain(upper, channels, float(high_band_gain(reference, gain, seen=seen))))
             spectrum[channels] *= gain
         filtered = self._frames.synthesise(spectrum)
