@@ -149,7 +149,7 @@ def _import_ray() -> Any:
     except ImportError as error:
         raise InputError(f'hamiltone corpus needs {error.name}: pip install "hamiltone[corpus]"') from None
     for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return ray
 
 
