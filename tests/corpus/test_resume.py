@@ -61,7 +61,7 @@ def test_what_an_engine_loses_is_tried_by_itself_and_then_an_error(source, tmp_p
         yield from in_process([clip for clip in chosen if clip.id not in poison], job, batch)
 
     summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
-    assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3)]
+    assert [(batch, len(ids)) for batch, ids in given] == [(8, 6), (1, 3), (1, 1)]
     assert (summary.enhanced, summary.errors) == (5, 1)
     assert "worker died" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
 

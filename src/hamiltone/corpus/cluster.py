@@ -21,7 +21,7 @@ from hamiltone.errors import InputError
 _RETRIES = 3
 """How often a batch is given to another worker when one dies; then it is lost, and tried clip by clip."""
 _IN_FLIGHT = 2
-"""Batches that a worker holds: the one it works on and the next."""
+"""Batches that a worker holds: the one it works on and the next, which dies with it; single clips are held alone."""
 _STORE = 128 << 20
 _LOOK, _PATIENCE = 5.0, 60.0
 """Seconds between looks at the nodes, and without a result after one was lost until its work is given out again."""
@@ -97,7 +97,8 @@ class RayEngine:
         parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
         cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         least, most = (min(count, len(parts), cores) for count in self._workers)
-        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
+        held = _IN_FLIGHT if batch > 1 else 1
+        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=held)
         with ray.data.DataContext.current(context), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
             data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])

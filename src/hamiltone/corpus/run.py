@@ -107,7 +107,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
     """Enhance what is missing of a corpus, then write its manifests; the same call goes on where one was killed.
 
     Clips that failed before are tried again. What is wrong with the call as a whole is an `InputError`; what is wrong
-    with a clip is a row of the error manifest, and so is a clip that twice took its worker with it.
+    with a clip is a row of the error manifest, and so is a clip that takes its worker with it even when it is alone.
     """
     keep = parse_filter(job.keep) if job.keep else None
     _check(job)
@@ -118,7 +118,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
     with folder.claimed(job.settings()), Ledger(folder.ledger) as ledger:
         ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
         pace = _Pace(total, ledger, tick)
-        for batch in (BATCH, 1):  # what was lost with a batch is tried once more by itself
+        for batch in (BATCH, 1):  # what was lost with a batch is tried again clip by clip
             expected = pace.new
             for clips in _rounds(_missing(job, ledger)):
                 expected += len(clips)
@@ -127,6 +127,9 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
             if pace.new == expected:
                 break
         else:
+            for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may take the next one along
+                for results in engine([clip], job, 1):
+                    pace.add(results)
             pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
         folder.sweep()
         counts = _write_manifests(job, folder, ledger, keep)
