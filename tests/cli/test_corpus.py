@@ -23,6 +23,7 @@ def without_ray(monkeypatch):
             self.workers = workers
 
         def __enter__(self):
+            print("(raylet) A worker died or was killed")
             return in_process
 
         def __exit__(self, *_):

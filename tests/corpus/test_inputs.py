@@ -23,6 +23,13 @@ def test_a_folder_is_listed_in_the_order_of_names_without_the_output_and_hidden_
     assert ids == ["one.wav", "a/three.flac", "b/two.wav"]
 
 
+def test_folders_behind_links_are_entered_once(tmp_path, clip):
+    elsewhere = clips.write_clip(tmp_path / "elsewhere" / "two.wav", 0, seconds=0.2).parent
+    for name, target in {"a": elsewhere, "b": elsewhere, "loop": clip.parent}.items():
+        (clip.parent / name).symlink_to(target)
+    assert [row.id for row in list_rows(clip.parent, tmp_path / "out")] == ["one.wav", "a/two.wav"]
+
+
 def test_ids_do_not_depend_on_where_a_folder_stands(tmp_path, clip):
     before = [row.id for row in list_rows(clip.parent, tmp_path / "out")]
     moved = clip.parent.rename(tmp_path / "elsewhere")

@@ -18,7 +18,7 @@ from hamiltone.training.loop import train
 from tasks import TinyTask, tiny_recipe
 
 CHILD = Path(__file__).parent / "child.py"
-TIMEOUT = 300
+TIMEOUT = 1800  # seconds, for a very busy machine: only a host that waits for ever takes so long
 
 
 def ip(*arguments: str) -> str:

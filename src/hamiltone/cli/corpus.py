@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +64,12 @@ def corpus(
     from hamiltone.corpus.run import Job, run_corpus
 
     job = Job(source, out, model, strength, format, score, keep)
-    with RayEngine(_workers(workers), address) as engine, progress_page() as tick:
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(nowhere),  # where Ray prints that workers died, which is no news: their clips are done again
+        RayEngine(_workers(workers), address) as engine,
+        progress_page() as tick,
+    ):
         summary = run_corpus(job, engine, tick)
     typer.echo(json.dumps(asdict(summary), indent=2) if as_json else _line(summary, out))
     if summary.errors == summary.clips:

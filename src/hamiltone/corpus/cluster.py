@@ -21,7 +21,7 @@ from hamiltone.errors import InputError
 _RETRIES = 3
 """How often a batch is given to another worker when one dies; after that it is tried clip by clip."""
 _IN_FLIGHT = 2
-"""Batches that a worker holds: the one it works on and the next."""
+"""Batches that a worker holds: the one it works on and the next, which dies with it; single clips are held alone."""
 _STORE = 128 << 20
 _LOOK, _PATIENCE = 5.0, 60.0
 """Seconds between checks of the nodes, and without results after a node was lost until its work is reassigned."""
@@ -97,7 +97,8 @@ class RayEngine:
         parts = [clips[first : first + batch] for first in range(0, len(clips), batch)]
         cores = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         least, most = (min(count, len(parts), cores) for count in self._workers)
-        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=_IN_FLIGHT)
+        held = _IN_FLIGHT if batch > 1 else 1
+        pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=held)
         with ray.data.DataContext.current(context), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")  # retries have no other name yet
             data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
@@ -149,7 +150,7 @@ def _import_ray() -> Any:
     except ImportError as error:
         raise InputError(f'hamiltone corpus needs {error.name}: pip install "hamiltone[corpus]"') from None
     for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return ray
 
 

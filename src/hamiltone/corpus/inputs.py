@@ -103,10 +103,12 @@ def _list(source: Path, output: Path) -> Iterator[Row]:
 
 
 def _folder(source: Path, output: Path) -> Iterator[Row]:
-    """Every audio file below a folder, in the order of the names; those in the output are none of its own."""
-    results, closed = os.path.realpath(output), list[OSError]()
-    for root, folders, names in os.walk(source, onerror=closed.append):
-        folders[:] = sorted(name for name in folders if os.path.realpath(Path(root, name)) != results)
+    """Every audio file below a folder, in the order of the names, behind links too; none is in the output."""
+    seen, closed = {os.path.realpath(source), os.path.realpath(output)}, list[OSError]()
+    for root, folders, names in os.walk(source, onerror=closed.append, followlinks=True):
+        places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
+        folders[:] = sorted(name for place, name in places.items() if place not in seen)
+        seen.update(places)
         for name in sorted(names):
             path = Path(root, name)
             if path.suffix.lower() in _SUFFIXES and not name.startswith("."):

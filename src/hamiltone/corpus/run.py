@@ -127,6 +127,9 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
             if pace.new == expected:
                 break
         else:
+            for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may take the next one along
+                for results in engine([clip], job, 1):
+                    pace.add(results)
             pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
         folder.sweep()
         counts = _write_manifests(job, folder, ledger, keep)
