@@ -21,6 +21,7 @@ def reproduce(
     pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best there is.")] = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep numbers and pictures.")] = Path("results"),
     docs: Annotated[Path, typer.Option(metavar="DIR", help="Where pages are written, if asked for.")] = Path("docs"),
+    utterances: Annotated[int | None, typer.Option(min=2, help="That analyses look at; default: 64, quick 4.")] = None,
     seeds: Annotated[int, typer.Option(min=3, help="Of the ablation, for each variant.")] = 4,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings of the ablation side by side, of one thread each.")] = 1,
     recipe: Annotated[Path, typer.Option(metavar="FILE", help="Of the ablation.")] = Path("recipes/twins.toml"),
@@ -50,8 +51,9 @@ def reproduce(
     given = ["hamiltone", "reproduce", *names]
     given += [*(["--data", data.name] if data else []), *(["--quick"] if quick else [])]
     given += ["--pair", pair] if pair else []
+    given += ["--utterances", str(utterances)] if utterances else []
     given += ["--seeds", str(seeds), "--jobs", str(jobs)] if "ablation" in names else []
-    options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, shlex.join(given))
+    options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, utterances, shlex.join(given))
     with spinner("starting") as say:
         new = {stored.name: stored for stored in measure(measurements(wanted), options, tick=say)}
     for name in (name for name in wanted if name in ITEMS):
