@@ -19,8 +19,8 @@ class Options:
     """How to measure: with VoiceBank+DEMAND under `data` or synthetic speech, quickly or in full.
 
     `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
-    kind by `recipe`, `jobs` of them at a time. The analyses look at `utterances`, or as many as they think fit. `command`
-    is what the user gave.
+    kind by `recipe`, `jobs` of them at a time. The analyses look at as many `utterances`, or at 64, quick ones at 4.
+    `command` is what the user gave.
     """
 
     data: Path | None = None
