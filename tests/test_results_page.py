@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 from hamiltone.cli import app
 from hamiltone.errors import InputError
@@ -43,7 +44,5 @@ def test_a_printed_command_is_complete(command, monkeypatch):
 
         expand(name for name in options["names"] if name != "pages")
     if verb == "evaluate":  # it looks at its options before it looks for the folders
-        from hamiltone.cli.evaluate import evaluate
-
         with pytest.raises(InputError, match="is not a folder"):
-            evaluate(**options)
+            CliRunner().invoke(app, [verb, *rest], catch_exceptions=False)

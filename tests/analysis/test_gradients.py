@@ -9,9 +9,10 @@ from hamiltone.analysis.gradients import (
     Setting,
     correlation,
     correlation_after,
-    correlation_at_start,
+    correlation_with_same_weights,
     gradient_norms,
     mean_square,
+    norms_at_start,
     score_gradient,
     study_norms,
 )
@@ -60,16 +61,16 @@ def test_norms_that_move_together_correlate_and_others_do_not():
 
 
 def test_the_scale_of_the_rival_decides_how_the_norms_compare():
-    study = study_norms(SMALL)
+    study = study_norms(norms_at_start(SMALL))
     assert study.ratio["hamilton-tay"].mean > 1.3 * study.ratio["hamilton"].mean > 0
-    assert study_norms(replace(SMALL, rivals=("headsplit",))).ratio.keys() == {"headsplit"}
+    assert study_norms(norms_at_start(replace(SMALL, rivals=("headsplit",)))).ratio.keys() == {"headsplit"}
     with pytest.raises(ValueError, match="expected a rule with a map for each component, shared has one for all"):
         replace(SMALL, rivals=("shared",))
 
 
 def test_the_study_has_a_norm_for_every_score_and_repeats_itself():
-    study = study_norms(SMALL)
-    assert study == study_norms(SMALL)
+    study = study_norms(norms_at_start(SMALL))
+    assert study == study_norms(norms_at_start(SMALL))
     assert study.shared.groups == 6 and all(len(four) == 4 for four in study.hamilton.values())
     for scale, ratio in study.ratio.items():
         total = sum(one.mean for one in study.hamilton[scale])
@@ -80,12 +81,12 @@ def test_a_study_leaves_the_random_state_alone():
     torch.manual_seed(1)
     expected = torch.rand(1)
     torch.manual_seed(1)
-    study_norms(SMALL)
+    study_norms(norms_at_start(SMALL))
     assert torch.rand(1) == expected
 
 
 def test_fixed_weights_are_another_question_than_new_ones():
-    new, same = correlation_at_start(SMALL), correlation_at_start(SMALL, same_weights=True)
+    new, same = correlation(norms_at_start(SMALL).hamilton["hamilton"]), correlation_with_same_weights(SMALL)
     assert new.trials == same.trials == 6
     assert new.matrix != same.matrix
 

@@ -43,6 +43,15 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class TrialNorms:
+    """‖dL/dS‖ of the shared score in each trial, and of the four scores of each rival, ``(trials, 4)``."""
+
+    setting: Setting
+    shared: list[float]
+    hamilton: dict[str, list[list[float]]]
+
+
+@dataclass(frozen=True)
 class NormStudy:
     """‖dL/dS‖ of the shared score and of the four scores of each rival, over trials with new weights and input.
 
@@ -101,8 +110,8 @@ def gradient_norms(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
     return torch.linalg.vector_norm(score_gradient(attention, x, loss), dim=(0, 1, 3, 4))
 
 
-def study_norms(setting: Setting) -> NormStudy:
-    """All attentions with the same fresh weights on the same random input, trial after trial (Table 7)."""
+def norms_at_start(setting: Setting) -> TrialNorms:
+    """All attentions with the same fresh weights on the same random input, trial after trial."""
     shared: list[float] = []
     hamilton: dict[str, list[list[float]]] = {rival: [] for rival in setting.rivals}
     for generator in _trials(setting):
@@ -112,26 +121,30 @@ def study_norms(setting: Setting) -> NormStudy:
         for scale, rows in hamilton.items():
             attention.rule = make_rule(scale)
             rows.append(gradient_norms(attention, x).tolist())
+    return TrialNorms(setting, shared, hamilton)
+
+
+def study_norms(trials: TrialNorms) -> NormStudy:
+    """The means over trials (Table 7)."""
     return NormStudy(
-        setting,
-        spread(shared),
-        {scale: tuple(spread(column) for column in zip(*rows, strict=True)) for scale, rows in hamilton.items()},
+        trials.setting,
+        spread(trials.shared),
+        {name: tuple(spread(column) for column in zip(*rows, strict=True)) for name, rows in trials.hamilton.items()},
         {
-            scale: spread([one / sum(row) for one, row in zip(shared, rows, strict=True)])
-            for scale, rows in hamilton.items()
+            name: spread([one / sum(row) for one, row in zip(trials.shared, rows, strict=True)])
+            for name, rows in trials.hamilton.items()
         },
     )
 
 
-def correlation_at_start(setting: Setting, *, same_weights: bool = False, rival: str = "hamilton") -> Correlation:
-    """The four norms of a rival over random inputs, with new weights in each trial, or the same (Table 8a).
+def correlation_with_same_weights(setting: Setting, rival: str = "hamilton") -> Correlation:
+    """The four norms of a rival over random inputs with one set of fresh weights.
 
     After training the weights are the same in each trial, so `same_weights` is the fair comparison.
     """
-    generators, attention = _trials(setting), None
-    rows = []
-    for generator in generators:
-        attention = attention if same_weights and attention is not None else _fresh(setting, rival)
+    attention, rows = None, []
+    for generator in _trials(setting):
+        attention = attention or _fresh(setting, rival)
         rows.append(gradient_norms(attention, torch.randn(setting.shape, generator=generator)).tolist())
     return correlation(rows)
 

@@ -140,8 +140,10 @@ def study_similarity(
 
 def _formula_correlations(layers: Mapping[str, Recording], rivals: Sequence[str]) -> dict[str, float]:
     """The shared formula with that of each rival, and with a plain mean of the values."""
-    found = {rival: pearson(*formula_outputs(layers, rival)) for rival in rivals}
-    shared = _row(_outputs(recording, make_rule("shared")) for recording in layers.values())
+    shared, *others = (
+        _row(_outputs(recording, make_rule(name)) for recording in layers.values()) for name in ("shared", *rivals)
+    )
+    found = {rival: pearson(shared, other) for rival, other in zip(rivals, others, strict=True)}
     return found | {"uniform": pearson(shared, uniform_outputs(layers))}
 
 

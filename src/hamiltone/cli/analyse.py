@@ -123,7 +123,14 @@ def gradients(
 
     Example: hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 64 --length 16
     """
-    from hamiltone.analysis.gradients import Setting, correlation_after, correlation_at_start, study_norms
+    from hamiltone.analysis.gradients import (
+        Setting,
+        correlation,
+        correlation_after,
+        correlation_with_same_weights,
+        norms_at_start,
+        study_norms,
+    )
     from hamiltone.nn.rules import SCALES
 
     if dim % heads:
@@ -136,10 +143,11 @@ def gradients(
             setting = Setting(trials=trials, dim=dim, heads=heads, length=length, rivals=rivals)
         except ValueError as error:
             raise InputError(f"--attention: {error}") from None
-        norms = study_norms(setting)
+        at_start = norms_at_start(setting)
+        norms = study_norms(at_start)
         matrices = {
-            "before training": correlation_at_start(setting, rival=rivals[0]),
-            "before training, one set of weights": correlation_at_start(setting, same_weights=True, rival=rivals[0]),
+            "before training": correlation(at_start.hamilton[rivals[0]]),
+            "before training, one set of weights": correlation_with_same_weights(setting, rivals[0]),
             **{f"after: {layer}": one for layer, one in correlation_after(chosen, setting).items()},
         }
     if as_json:

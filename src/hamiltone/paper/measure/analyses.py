@@ -4,7 +4,13 @@ from dataclasses import replace
 
 from hamiltone.analysis.agreement import study_agreement
 from hamiltone.analysis.bilinear import study_homogeneity
-from hamiltone.analysis.gradients import correlation_after, correlation_at_start, study_norms
+from hamiltone.analysis.gradients import (
+    correlation,
+    correlation_after,
+    correlation_with_same_weights,
+    norms_at_start,
+    study_norms,
+)
 from hamiltone.analysis.maps import study_maps
 from hamiltone.analysis.movement import start_of, study_movement
 from hamiltone.analysis.settings import sweep
@@ -43,14 +49,11 @@ def gradients(study: Study) -> Gradients:
     setting = study.setting
     model, header = study.hamilton()
     study.use_data(f"random input of shape {setting.shape}, {setting.trials} trials, seed {setting.seed}")
-    start = start_of(header)
+    start, trials = start_of(header), norms_at_start(setting)
     return Gradients(
-        norms=study_norms(setting),
+        norms=study_norms(trials),
         start={
-            scale: StartCorrelations(
-                correlation_at_start(setting, rival=scale),
-                correlation_at_start(setting, same_weights=True, rival=scale),
-            )
+            scale: StartCorrelations(correlation(trials.hamilton[scale]), correlation_with_same_weights(setting, scale))
             for scale in SCALES
         },
         before=correlation_after(start, setting),

@@ -60,7 +60,8 @@ def layer_speeds(study: Study) -> LayerSpeeds:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layers = {name: fold(QAttention(_DIM, _HEADS, rule)) for name, rule in rules.items()}
-        return LayerSpeeds(tuple(_layer_speed(layers, length, study.quick) for length in LENGTHS))
+        lengths = LENGTHS[:2] if study.quick else LENGTHS
+        return LayerSpeeds(tuple(_layer_speed(layers, length, study.quick) for length in lengths))
 
 
 def _layer_speed(layers: dict[str, torch.nn.Module], length: int, quick: bool) -> LayerSpeed:

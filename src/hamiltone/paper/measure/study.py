@@ -19,7 +19,8 @@ class Options:
     """How to measure: with VoiceBank+DEMAND under `data` or synthetic speech, quickly or in full.
 
     `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
-    kind by `recipe`, `jobs` of them at a time. `command` is what the user gave.
+    kind by `recipe`, `jobs` of them at a time. The analyses look at as many `utterances`, or at 64, quick ones at 4.
+    `command` is what the user gave.
     """
 
     data: Path | None = None
@@ -30,6 +31,7 @@ class Options:
     runs: Path = Path("runs/ablation")
     seeds: int = 4
     jobs: int = 1
+    utterances: int | None = None
     command: str = "hamiltone reproduce"
 
 
@@ -94,7 +96,7 @@ class Study:
 
     @cached_property
     def _utterances(self) -> list[Utterance]:
-        count = 4 if self.quick else 64
+        count = self.options.utterances or (4 if self.quick else 64)
         data = self.options.data
         return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
 

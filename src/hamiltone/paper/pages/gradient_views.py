@@ -195,10 +195,10 @@ def sweep_list(evidence: Evidence) -> str:
     for scale in SCALES:
         landings = [one for one in found.landings if one.choice.scale == scale]
         ratios = [one.ratio.mean for one in landings]
-        near = sum(abs(ratio / theirs.value - 1) <= NEAR for ratio in ratios)
+        near = [describe(one) for one in landings if abs(one.ratio.mean / theirs.value - 1) <= NEAR]
         lines.append(
-            f"`{scale}`: the ratio lies between {min(ratios):.2f} and {max(ratios):.2f} over {len(ratios)} settings; "
-            f"{near} of them are within 5 % of the paper's {theirs.value:.2f}."
+            f"`{scale}`: the ratio lies between {min(ratios):.2f} and {max(ratios):.2f} over {len(ratios)} settings. "
+            f"Within 5 % of the paper's {theirs.value:.2f}: {'; '.join(near) or 'no setting'}."
         )
     nearest = min(found.landings, key=_distance)
     within = [describe(one) for one in found.landings if _distance(one) <= NEAR]
