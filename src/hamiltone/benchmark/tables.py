@@ -3,14 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from hamiltone import markdown
-from hamiltone.benchmark.attention import AttentionRow
-from hamiltone.benchmark.classifier import ClassifierRow
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.benchmark.model import FolderRow, ModelRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
 LEFT = ("method", "preset", "model", "attention", "path", "what")
@@ -25,28 +21,6 @@ ATTENTION: Columns = (
     ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
 )
 
-
-def print_table(columns: Columns, rows: Sequence[Any], section: Callable[[Any], object]) -> None:
-    """Print rows under the columns' names, with a rule wherever `section` of a row changes."""
-    table = Table(caption=str(this_machine()), caption_justify="left")
-    for name, _ in columns:
-        table.add_column(name, justify="left" if name in LEFT else "right")
-    for row, following in zip(rows, [*rows[1:], None], strict=True):
-        last = following is None or section(following) != section(row)
-        table.add_row(*(cell(row) for _, cell in columns), end_section=last)
-    Console().print(table)
-
-
-def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
-    """The same as a Markdown table."""
-    return markdown.table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
-
-
-def attention_table(rows: Sequence[AttentionRow]) -> None:
-    """Print the rows of ``bench attention``."""
-    print_table(ATTENTION, rows, section=lambda row: row.length)
-
-
 MODEL: Columns = (
     ("preset", lambda row: row.preset),
     ("attention", lambda row: row.attention),
@@ -58,12 +32,6 @@ MODEL: Columns = (
     ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
 )
 
-
-def model_table(rows: Sequence[ModelRow]) -> None:
-    """Print the rows of ``bench model``."""
-    print_table(MODEL, rows, section=lambda row: row.seconds)
-
-
 FOLDER: Columns = (
     ("preset", lambda row: row.preset),
     ("attention", lambda row: row.attention),
@@ -72,12 +40,6 @@ FOLDER: Columns = (
     ("audio", lambda row: f"{row.seconds:,.0f} s"),
     ("RTF", lambda row: f"{row.rtf:.3f}"),
 )
-
-
-def folder_table(rows: Sequence[FolderRow]) -> None:
-    """Print the rows of ``bench folder``."""
-    print_table(FOLDER, rows, section=lambda row: row.attention)
-
 
 CLASSIFIER: Columns = (
     ("model", lambda row: row.model),
@@ -90,6 +52,17 @@ CLASSIFIER: Columns = (
 )
 
 
-def classifier_table(rows: Sequence[ClassifierRow]) -> None:
-    """Print the rows of ``bench classifier``."""
-    print_table(CLASSIFIER, rows, section=lambda row: row.what)
+def terminal_table(columns: Columns, rows: Sequence[Any], section: str) -> Table:
+    """Rows under the columns' names, for rich to print, with a rule wherever the field `section` of a row changes."""
+    table = Table(caption=str(this_machine()), caption_justify="left")
+    for name, _ in columns:
+        table.add_column(name, justify="left" if name in LEFT else "right")
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        last = following is None or getattr(following, section) != getattr(row, section)
+        table.add_row(*(cell(row) for _, cell in columns), end_section=last)
+    return table
+
+
+def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
+    """The same as a Markdown table."""
+    return markdown.table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
