@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Waveform = TypeVar("Waveform", NDArray[Any], "Tensor")
-_MOST_CHANNELS = 1024  # more than that is a waveform lying on its side
+_MOST_CHANNELS = 1024  # more than that is a transposed waveform
 
 
 def enhance(
@@ -29,10 +29,10 @@ def enhance(
     strength: float = 1.0,
     window_seconds: float = WINDOW_SECONDS,
 ) -> Waveform:
-    """Take the noise out of a recording of speech.
+    """Remove noise from a recording of speech.
 
-    Any sample rate will do, and any number of channels: two that belong together share one gain, others are enhanced
-    each by itself. `strength` blends the input (0) with the enhanced signal (1). Loading a model takes a moment; for
+    Any sample rate and any number of channels will do: two channels that belong together share one gain, others are
+    enhanced separately. `strength` blends the input (0) with the enhanced signal (1). Loading a model takes time; for
     many waveforms, load it once with `hamiltone.inference.resolve_model` and hand it in. The arithmetic is in float32.
 
     Shape:
@@ -99,7 +99,7 @@ def _from_frames(frames: NDArray[np.float32], like: Waveform) -> Waveform:
 
 
 def _is_tensor(waveform: object) -> "TypeIs[Tensor]":
-    """Whether it comes from torch, which then is loaded already."""
+    """Whether it is a tensor; if so, torch is already loaded."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(waveform, torch.Tensor)
 
