@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from hamiltone import markdown
 from hamiltone.data.mixing import Variety
 from hamiltone.data.vision_samples import Augmentation
 from hamiltone.losses import LossWeights
@@ -140,10 +141,9 @@ def page() -> str:
             parts.append(f"\n{text}\n")
         for name, table in tables:
             heading = name if name.startswith("At") else f"`{name}`"
-            parts.append(
-                f"\n### {heading}\n\n{_summary(table)}\n\n| key | type | default | meaning |\n|---|---|---|---|\n"
-            )
-            parts += [f"| `{key}` | {kind} | {default} | {meaning} |\n" for key, kind, default, meaning in _rows(table)]
+            rows = [[f"`{key}`", *cells] for key, *cells in _rows(table)]
+            parts.append(f"\n### {heading}\n\n{_summary(table)}\n\n")
+            parts.append(markdown.table(["key", "type", "default", "meaning"], rows))
     return "".join(parts)
 
 

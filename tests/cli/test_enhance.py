@@ -52,7 +52,7 @@ def test_a_file_that_is_there_is_only_replaced_with_overwrite(run: Run) -> None:
         result = run("noisy.wav", *arguments)
         assert (result.code, result.stderr) == (
             2,
-            f"hamiltone: {out}: is there already; choose another output or let it be replaced with --overwrite\n",
+            f"hamiltone: {out}: exists already; choose another output, or replace it with --overwrite\n",
         )
         assert Path(out).read_text() == "a year of work"
         assert run("noisy.wav", *arguments, "--overwrite").code == 0
@@ -68,15 +68,15 @@ def test_a_second_run_over_all_files_does_only_what_is_new(run: Run) -> None:
     result = run(*sorted(files()))  # a.enhanced.wav, a.wav ...
     assert result.code == 0
     assert result.stderr.splitlines()[:2] == [
-        "hamiltone: a.wav: passed over: a.enhanced.wav is there already; to replace it, give --overwrite",
-        "hamiltone: b.wav: passed over: b.enhanced.wav is there already; to replace it, give --overwrite",
+        "hamiltone: a.wav: skipped: a.enhanced.wav exists already; to replace it, give --overwrite",
+        "hamiltone: b.wav: skipped: b.enhanced.wav exists already; to replace it, give --overwrite",
     ]
     assert files() == before.keys() | {"c.wav", "c.enhanced.wav"}
     assert {name: Path(name).stat().st_mtime_ns for name in before} == before
     assert run(".", "-o", "out").code == 0
     assert {path.name for path in Path("out").iterdir()} == {"a.wav", "b.wav", "c.wav"}
     Path("out/b.wav").unlink()
-    assert run(".", "-o", "out").stderr.count("passed over") == 2
+    assert run(".", "-o", "out").stderr.count("skipped") == 2
     assert_halved("out/b.wav", "b.wav")
 
 
@@ -326,7 +326,7 @@ def test_truncated_recording_is_enhanced_with_a_note(run: Run) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size - RATE])
     result = run("noisy.wav")
     assert result.code == 0
-    assert "noisy.wav: damaged or cut short: 0.50 s that the header promises are missing\n" in result.stderr
+    assert "noisy.wav: damaged or truncated: it is 0.50 s shorter than its header says\n" in result.stderr
     assert soundfile.info("noisy.enhanced.wav").frames == RATE // 2
 
 
@@ -346,7 +346,7 @@ def test_a_damaged_recording_is_read_to_its_end(run: Run) -> None:
     write("sound.flac", np.tile(NOISE, 10))
     result = run("noisy.flac")
     assert result.code == 0
-    assert "noisy.flac: damaged; it was read to its end, but may sound wrong where it is\n" in result.stderr
+    assert "noisy.flac: damaged; it was read to its end, but may sound wrong at the damage\n" in result.stderr
     halved, sound = soundfile.read("noisy.enhanced.flac")[0], soundfile.read("sound.flac")[0]
     assert len(halved) == len(sound)
     assert (np.abs(halved - sound / 2) > 2e-5).mean() < 0.05

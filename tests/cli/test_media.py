@@ -196,7 +196,7 @@ def test_a_loud_float_file_is_made_softer_with_a_note(run: Any, target: str, str
         return
     write("a.wav", loud, subtype="FLOAT")
     result = run("a.wav", "-o", target, "--strength", strength)
-    note = "its peaks are 6.0 dB over full scale, which the output cannot hold: all of it is 6.0 dB softer"
+    note = "its peaks are 6.0 dB over full scale, which the output cannot hold: the whole file is 6.0 dB softer"
     assert (result.code, result.stderr.splitlines()[1:]) == (0, [f"hamiltone: a.wav: {note}"])
     if target == "b.flac":
         expected = loud * (0.5 if strength == "0" else 0.25)
@@ -238,7 +238,7 @@ def test_passages_belong_to_one_recording(run: Any) -> None:
     write("b.wav")
     result = run("a.wav", "b.wav", "--keep", "0-1")
     assert (result.code, files()) == (2, {"a.wav", "b.wav"})
-    assert result.stderr == "hamiltone: passages to keep are moments of one recording; give one file\n"
+    assert result.stderr == "hamiltone: passages to keep belong to one recording; give one file\n"
 
 
 def test_preview_and_picture_are_beside_the_results_of_files_and_folders(run: Any) -> None:
@@ -261,7 +261,7 @@ def test_preview_and_picture_are_beside_the_results_of_files_and_folders(run: An
     result = run("takes/a.wav", "-o", "takes/other.wav", "--preview", "2")
     assert (result.code, result.stderr) == (
         2,
-        "hamiltone: takes/other.preview.wav: is there already; let it be replaced with --overwrite\n",
+        "hamiltone: takes/other.preview.wav: exists already; to replace it, give --overwrite\n",
     )
     assert not Path("takes/other.wav").exists()
     for name in ("other.preview.wav", "a.enhanced.wav", "a.enhanced.preview.wav", "a.enhanced.png"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hamiltone.metrics import cbak, covl, csig, log_likelihood_ratio, weighted_slope
+from hamiltone.metrics.checks import UndefinedScoreError
 from hamiltone.metrics.composite import _CENTRE, _WIDTH
-from hamiltone.metrics.inputs import UndefinedScoreError
 from speech import RATE, Waveform, mix, synthetic_speech, voicebank_pairs
 
 SPEECH = synthetic_speech(0.25)

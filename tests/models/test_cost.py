@@ -3,9 +3,9 @@ import torch
 from torch import nn
 
 from hamiltone.models import build, preset
-from hamiltone.models.bands import Bands
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.cost import macs
+from hamiltone.models.erb import Bands
 from hamiltone.nn import HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, QTNAttention, SharedScoreAttention
 
 

@@ -73,8 +73,8 @@ def without(name: str) -> str:
 BAD = {
     "not ONNX": (b"RIFF" + bytes(100), "is not an ONNX file"),
     "empty": (b"", "is not an ONNX file"),
-    "cut short": (halving()[:-40], "is not an ONNX file|none that hamiltone export wrote"),
-    "not ours": (halving(metadata=""), "none that hamiltone export wrote"),
+    "cut short": (halving()[:-40], "is not an ONNX file|not from hamiltone export"),
+    "not ours": (halving(metadata=""), "not from hamiltone export"),
     "no JSON": (halving(metadata="{"), "description is damaged"),
     "other JSON": (halving(metadata="[1]"), "description is damaged"),
     "lacks a field": (halving(metadata=without("hop")), "description is damaged"),

@@ -27,7 +27,7 @@ def test_a_file_of_either_kind_is_known_by_its_name(tmp_path) -> None:
 
 def test_another_device_is_for_torch(tmp_path) -> None:
     assert isinstance(resolve_model("compact", "meta"), TorchGain)
-    with pytest.raises(InputError, match=r"half\.onnx runs on the cpu alone, not on meta"):
+    with pytest.raises(InputError, match=r"half\.onnx only runs on the cpu, not on meta"):
         resolve_model(tmp_path / "half.onnx", "meta")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from card import fill_card
 from hamiltone.evaluation import Report, write_report
-from hamiltone.evaluation.run import FileScores
+from hamiltone.evaluation.scoring import FileScores
 
 ROOT = Path(__file__).parents[2]
 PAGE = """before

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hamiltone.evaluation import Report, write_report
-from hamiltone.evaluation.run import FileScores
+from hamiltone.evaluation.scoring import FileScores
 
 pytest.importorskip("matplotlib")
 

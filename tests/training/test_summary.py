@@ -28,7 +28,7 @@ def test_runs_show_what_differs_and_what_came_out(tmp_path: Path) -> None:
     assert (rows[0].steps, rows[0].minutes, rows[0].units_per_second) == (30, 3.0, 8.0)
     assert markdown(rows).splitlines() == [
         "| run | optimiser.lr | steps | minutes | units/s | sisdr |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "|---|---|---|---|---|---|",
         "| first | 0.005 | 30 | 3.0 | 8.0 | 3.000 |",
         "| second | 0.25 | 30 | 3.0 | 8.0 | 4.000 |",
     ]

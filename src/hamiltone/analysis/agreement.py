@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.statistics import Spread, spread
 
 PAIRS = tuple(combinations(range(4), 2))
@@ -75,17 +75,17 @@ def agreement(maps: Tensor, count: int = 1) -> Tensor:
     return torch.stack(rates, -1).float()
 
 
-def layer_agreement(recording: Recording, count: int = 1) -> Tensor:
+def layer_agreement(call: AttentionCall, count: int = 1) -> Tensor:
     """The rates of one layer over all of its sequences.
 
     Shape:
         returns: ``(H, 6)``
     """
-    parts = [agreement(part.maps, count).double().sum(0) for part in recording.parts()]
-    return torch.stack(parts).sum(0) / len(recording.q)
+    parts = [agreement(part.maps, count).double().sum(0) for part in call.parts()]
+    return torch.stack(parts).sum(0) / len(call.q)
 
 
-def utterance_rates(layers: Mapping[str, Recording], count: int = 1) -> Rates:
+def utterance_rates(layers: Mapping[str, AttentionCall], count: int = 1) -> Rates:
     """The rates of all layers of one utterance."""
     rates = torch.stack([layer_agreement(layer, count) for layer in layers.values()])
     chances = [count / layer.k.shape[2] for layer in layers.values()]

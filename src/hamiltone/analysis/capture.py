@@ -12,7 +12,7 @@ from hamiltone.nn import QAttention, ScoreRule
 
 
 @dataclass(frozen=True)
-class Recording:
+class AttentionCall:
     """One call of one attention: what went into its score rule and what came out; the rest follows from that.
 
     Scores and maps are recomputed by the explicit path when they are asked for, since the fused one never forms them.
@@ -45,8 +45,8 @@ class Recording:
         """Outputs and maps of any rule on these queries, keys and values."""
         return rule.explicit(self.q, self.k, self.v, mask=self.mask, causal=self.causal)
 
-    def parts(self, limit: int = 2**23) -> Iterator["Recording"]:
-        """The recording in groups of sequences whose maps hold at most `limit` numbers together, at least one each."""
+    def parts(self, limit: int = 2**23) -> Iterator["AttentionCall"]:
+        """The call in groups of sequences whose maps hold at most `limit` numbers together, at least one each."""
         one = self.rule.maps * self.q.shape[1] * self.q.shape[2] * self.k.shape[2]
         size = max(1, limit // one)
         for start in range(0, len(self.q), size):
@@ -55,18 +55,18 @@ class Recording:
             yield replace(self, q=self.q[rows], k=self.k[rows], v=self.v[rows], outputs=self.outputs[rows], mask=mask)
 
 
-class Recordings(list[Recording]):
+class AttentionCalls(list[AttentionCall]):
     """The calls in the order in which they happened."""
 
-    def by_layer(self) -> dict[str, Recording]:
+    def by_layer(self) -> dict[str, AttentionCall]:
         """The calls of each layer joined along the batch axis: inference cuts its work into tiles."""
-        layers: dict[str, list[Recording]] = {}
-        for recording in self:
-            layers.setdefault(recording.layer, []).append(recording)
+        layers: dict[str, list[AttentionCall]] = {}
+        for call in self:
+            layers.setdefault(call.layer, []).append(call)
         return {layer: _joined(calls) for layer, calls in layers.items()}
 
 
-def _joined(calls: list[Recording]) -> Recording:
+def _joined(calls: list[AttentionCall]) -> AttentionCall:
     first = calls[0]
     if len(calls) == 1:
         return first
@@ -79,7 +79,7 @@ def _joined(calls: list[Recording]) -> Recording:
 class _Listener(ScoreRule):
     """Passes every call on to a rule and records it."""
 
-    def __init__(self, rule: ScoreRule, layer: str, notes: Recordings) -> None:
+    def __init__(self, rule: ScoreRule, layer: str, notes: AttentionCalls) -> None:
         self.rule, self.layer, self.notes, self.maps = rule, layer, notes, rule.maps
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
@@ -101,21 +101,21 @@ class _Listener(ScoreRule):
 
     def _note(self, q: Tensor, k: Tensor, v: Tensor, y: Tensor, mask: Tensor | None, causal: bool) -> None:
         q, k, v, y = (tensor.detach() for tensor in (q, k, v, y))
-        self.notes.append(Recording(self.layer, self.rule, q, k, v, y, mask, causal))
+        self.notes.append(AttentionCall(self.layer, self.rule, q, k, v, y, mask, causal))
 
 
 @contextmanager
-def capture(model: nn.Module) -> Iterator[Recordings]:
+def capture(model: nn.Module) -> Iterator[AttentionCalls]:
     """Record every call of every `QAttention` in a model, folded ones too, while the block lasts.
 
     >>> from hamiltone.nn import SharedScoreAttention
     >>> attention = SharedScoreAttention(8, heads=2)
-    >>> with capture(attention) as recordings:
+    >>> with capture(attention) as calls:
     ...     y = attention(torch.randn(1, 5, 4, 8))
-    >>> recordings[0].maps.shape, recordings[0].outputs.shape
+    >>> calls[0].maps.shape, calls[0].outputs.shape
     (torch.Size([1, 2, 1, 5, 5]), torch.Size([1, 2, 5, 4, 4]))
     """
-    notes = Recordings()
+    notes = AttentionCalls()
     attentions = {name: module for name, module in model.named_modules() if isinstance(module, QAttention)}
     if not attentions:
         raise ValueError(f"{type(model).__name__} holds no QAttention to record")
@@ -130,7 +130,7 @@ def capture(model: nn.Module) -> Iterator[Recordings]:
 
 
 @torch.no_grad()
-def record(model: nn.Module, x: Tensor) -> dict[str, Recording]:
+def record(model: nn.Module, x: Tensor) -> dict[str, AttentionCall]:
     """Run a model on x and return what each of its attentions did, by layer."""
     with capture(model) as notes:
         model(x)

@@ -7,7 +7,7 @@ import torch
 
 from hamiltone.models import build, preset
 from hamiltone.models.configs import EnhancerConfig
-from hamiltone.models.cost import attention_macs, macs_per_second
+from hamiltone.models.cost import attention_macs, size_and_cost
 from hamiltone.models.presets import attention_choices
 from hamiltone.nn import ScoreRule, make_rule
 from hamiltone.nn.rules import COMPARED
@@ -89,10 +89,7 @@ def model_costs(names: Sequence[str], attentions: Sequence[str] = COMPARED) -> l
     rows = []
     for name in names:
         for attention in attention_choices(preset(name), attentions):
-            with torch.device("meta"):
-                model = build(preset(name, attention))
-            parameters = sum(parameter.numel() for parameter in model.parameters())
-            rows.append(ModelCost(name, attention, parameters, round(macs_per_second(model))))
+            rows.append(ModelCost(name, attention, *size_and_cost(preset(name, attention))))
     return rows
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hamiltone.analysis.agreement import PAIRS
-from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.statistics import Spread, spread
 
 
@@ -103,7 +103,7 @@ def study_maps(model: nn.Module, inputs: Iterable[Tensor], counts: Sequence[int]
     return MapStudy(spread(entropies), spread(distances), tuple(shuffled))
 
 
-def _flatness(layers: Mapping[str, Recording]) -> tuple[float, float]:
+def _flatness(layers: Mapping[str, AttentionCall]) -> tuple[float, float]:
     """The mean relative entropy and the mean distance of two components, over all layers."""
     entropies, distances = [], []
     for layer in layers.values():
@@ -117,9 +117,9 @@ def _mean(tensors: Iterator[Tensor]) -> float:
     return float(torch.cat([tensor.flatten() for tensor in tensors]).double().mean())
 
 
-def _top(recording: Recording, count: int) -> Tensor:
+def _top(call: AttentionCall, count: int) -> Tensor:
     """The keys with the largest weights, best first: ``(B, H, 4, N, count)``."""
-    return torch.cat([part.maps.topk(count, dim=-1).indices for part in recording.parts()])
+    return torch.cat([part.maps.topk(count, dim=-1).indices for part in call.parts()])
 
 
 def _common(first: Mapping[str, Tensor], second: Mapping[str, Tensor], count: int) -> float:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.statistics import Spread, pearson, spread
 from hamiltone.nn import ScoreRule
 from hamiltone.nn.rules import SCALES, make_rule
@@ -73,7 +73,7 @@ def quantile_correlation(a: ArrayLike, b: ArrayLike, levels: int = LEVELS) -> fl
     return pearson(quantiles(a, levels), quantiles(b, levels))
 
 
-def both_formulas(recording: Recording, rival: str = "hamilton") -> tuple[Tensor, Tensor]:
+def both_formulas(call: AttentionCall, rival: str = "hamilton") -> tuple[Tensor, Tensor]:
     """The outputs of the shared and of another formula on the same queries, keys and values.
 
     `rival` is the name of the other rule.
@@ -81,28 +81,28 @@ def both_formulas(recording: Recording, rival: str = "hamilton") -> tuple[Tensor
     Shape:
         returns: ``(B, H, N, 4, D)`` each
     """
-    return _outputs(recording, make_rule("shared")), _outputs(recording, make_rule(rival))
+    return _outputs(call, make_rule("shared")), _outputs(call, make_rule(rival))
 
 
-def uniform_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
+def uniform_outputs(layers: Mapping[str, AttentionCall]) -> NDArray[np.float32]:
     """The output of all layers if every query attended to all keys equally, in one row."""
-    return _row(recording.v.mean(2, keepdim=True).expand_as(recording.q) for recording in layers.values())
+    return _row(call.v.mean(2, keepdim=True).expand_as(call.q) for call in layers.values())
 
 
-def _outputs(recording: Recording, rule: ScoreRule) -> Tensor:
-    return rule.attend(recording.q, recording.k, recording.v, mask=recording.mask, causal=recording.causal)
+def _outputs(call: AttentionCall, rule: ScoreRule) -> Tensor:
+    return rule.attend(call.q, call.k, call.v, mask=call.mask, causal=call.causal)
 
 
-def all_outputs(layers: Mapping[str, Recording]) -> NDArray[np.float32]:
+def all_outputs(layers: Mapping[str, AttentionCall]) -> NDArray[np.float32]:
     """The output values of all layers in one row."""
-    return _row(recording.outputs for recording in layers.values())
+    return _row(call.outputs for call in layers.values())
 
 
 def formula_outputs(
-    layers: Mapping[str, Recording], rival: str = "hamilton"
+    layers: Mapping[str, AttentionCall], rival: str = "hamilton"
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """`both_formulas` of all layers, in one row each."""
-    pairs = [both_formulas(recording, rival) for recording in layers.values()]
+    pairs = [both_formulas(call, rival) for call in layers.values()]
     return _row(shared for shared, _ in pairs), _row(hamilton for _, hamilton in pairs)
 
 
@@ -138,7 +138,7 @@ def study_similarity(
     return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform, beyond)
 
 
-def _formula_correlations(layers: Mapping[str, Recording], rivals: Sequence[str]) -> dict[str, float]:
+def _formula_correlations(layers: Mapping[str, AttentionCall], rivals: Sequence[str]) -> dict[str, float]:
     """The shared formula with that of each rival, and with a plain mean of the values."""
     shared, *others = (
         _row(_outputs(recording, make_rule(name)) for recording in layers.values()) for name in ("shared", *rivals)

@@ -3,12 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from hamiltone import markdown
-from hamiltone.benchmark.attention import AttentionRow
-from hamiltone.benchmark.classifier import ClassifierRow
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.benchmark.model import FolderRow, ModelRow
 from hamiltone.benchmark.runtime import RuntimeRow
@@ -25,28 +22,6 @@ ATTENTION: Columns = (
     ("to shared", lambda row: f"{row.ratio:.2f}x"),
     ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
 )
-
-
-def print_table(columns: Columns, rows: Sequence[Any], section: Callable[[Any], object]) -> None:
-    """Print rows under the columns' names, with a rule wherever `section` of a row changes."""
-    table = Table(caption=str(this_machine()), caption_justify="left")
-    for name, _ in columns:
-        table.add_column(name, justify="left" if name in LEFT else "right")
-    for row, following in zip(rows, [*rows[1:], None], strict=True):
-        last = following is None or section(following) != section(row)
-        table.add_row(*(cell(row) for _, cell in columns), end_section=last)
-    Console().print(table)
-
-
-def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
-    """The same as a Markdown table."""
-    return markdown.table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])
-
-
-def attention_table(rows: Sequence[AttentionRow]) -> None:
-    """Print the rows of ``bench attention``."""
-    print_table(ATTENTION, rows, section=lambda row: row.length)
-
 
 MODEL: Columns = (
     ("preset", lambda row: row.preset),
@@ -91,12 +66,6 @@ FOLDER: Columns = (
     ("RTF", lambda row: f"{row.rtf:.3f}"),
 )
 
-
-def folder_table(rows: Sequence[FolderRow]) -> None:
-    """Print the rows of ``bench folder``."""
-    print_table(FOLDER, rows, section=lambda row: row.attention)
-
-
 CLASSIFIER: Columns = (
     ("model", lambda row: row.model),
     ("what", lambda row: row.what),
@@ -108,6 +77,17 @@ CLASSIFIER: Columns = (
 )
 
 
-def classifier_table(rows: Sequence[ClassifierRow]) -> None:
-    """Print the rows of ``bench classifier``."""
-    print_table(CLASSIFIER, rows, section=lambda row: row.what)
+def terminal_table(columns: Columns, rows: Sequence[Any], section: str) -> Table:
+    """Rows under the columns' names, for rich to print, with a rule wherever the field `section` of a row changes."""
+    table = Table(caption=str(this_machine()), caption_justify="left")
+    for name, _ in columns:
+        table.add_column(name, justify="left" if name in LEFT else "right")
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
+        last = following is None or getattr(following, section) != getattr(row, section)
+        table.add_row(*(cell(row) for _, cell in columns), end_section=last)
+    return table
+
+
+def markdown_table(columns: Columns, rows: Sequence[Any]) -> str:
+    """The same as a Markdown table."""
+    return markdown.table([name for name, _ in columns], [[cell(row) for _, cell in columns] for row in rows])

@@ -1,15 +1,18 @@
 """``hamiltone bench``: timings on this machine."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hamiltone.cli.options import numbers, rules, spinner, use_rule
 from hamiltone.errors import InputError
+
+if TYPE_CHECKING:
+    from hamiltone.benchmark.tables import Columns
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed and memory on this machine.")
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
@@ -37,12 +40,12 @@ def attention(
     Example: hamiltone bench attention --attention shared,my_package.my_module:MyRule
     """
     from hamiltone.benchmark.attention import bench_attention
-    from hamiltone.benchmark.tables import attention_table
+    from hamiltone.benchmark.tables import ATTENTION
 
     wanted, chosen = [int(length) for length in numbers("--lengths", lengths)], rules("--attention", attention)
     with spinner("warming up") as say:
         rows = list(bench_attention(wanted, chosen, seconds=seconds, tick=say))
-    _show(rows, as_json, attention_table)
+    _show(rows, as_json, ATTENTION, "length")
 
 
 @app.command()
@@ -61,7 +64,7 @@ def model(
     Example: hamiltone bench model --preset qtransformer --seconds 4
     """
     from hamiltone.benchmark.model import bench_model, executions
-    from hamiltone.benchmark.tables import model_table
+    from hamiltone.benchmark.tables import MODEL
     from hamiltone.models.presets import attention_choices
     from hamiltone.models.presets import preset as find
     from hamiltone.nn.rules import COMPARED
@@ -73,7 +76,7 @@ def model(
     lengths = numbers("--seconds", seconds)
     with spinner("warming up") as say:
         rows = list(bench_model(executions(preset, chosen), lengths, tick=say))
-    _show(rows, as_json, model_table)
+    _show(rows, as_json, MODEL, "seconds")
 
 
 @app.command()
@@ -116,7 +119,7 @@ def folder(
     Example: hamiltone bench folder DNS/dev_testset --preset qtransformer-dns
     """
     from hamiltone.benchmark.model import Execution, bench_folder
-    from hamiltone.benchmark.tables import folder_table
+    from hamiltone.benchmark.tables import FOLDER
     from hamiltone.data.files import audio_files, decode
     from hamiltone.models.presets import preset as find
 
@@ -128,7 +131,7 @@ def folder(
     chosen = [Execution(preset, name, way, True) for name in attention.split(",") for way in paths]
     with spinner("reading") as say:
         rows = bench_folder(chosen, [decode(file) for file in audio_files(recordings)], tick=say)
-    _show(rows, as_json, folder_table)
+    _show(rows, as_json, FOLDER, "attention")
 
 
 @app.command()
@@ -147,16 +150,20 @@ def classifier(
     Example: hamiltone bench classifier sst2 --batch 64
     """
     from hamiltone.benchmark.classifier import bench_classifier
-    from hamiltone.benchmark.tables import classifier_table
+    from hamiltone.benchmark.tables import CLASSIFIER
 
     more = rules("--attention", attention) if attention else []
     with spinner("warming up") as say:
         rows = list(bench_classifier(name, batch, more=more, words=words, seconds=seconds, tick=say))
-    _show(rows, as_json, classifier_table)
+    _show(rows, as_json, CLASSIFIER, "what")
 
 
-def _show(rows: Sequence[Any], as_json: bool, show_table: Callable[[Sequence[Any]], None]) -> None:
+def _show(rows: Sequence[Any], as_json: bool, columns: "Columns", section: str) -> None:
     if as_json:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
-    else:
-        show_table(rows)
+        return
+    from rich.console import Console
+
+    from hamiltone.benchmark.tables import terminal_table
+
+    Console().print(terminal_table(columns, rows, section))

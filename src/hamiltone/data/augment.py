@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hamiltone.audio.resampling import resample
-from hamiltone.data.frames import overlap_add, split_frames
+from hamiltone.data.overlap import overlap_add, split_frames
 from hamiltone.data.rooms import LEAD, early_part
 from hamiltone.data.signals import (
     BINS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hamiltone.data.frames import overlap_add, split_frames
+from hamiltone.data.overlap import overlap_add, split_frames
 from hamiltone.data.signals import SAMPLE_RATE, Signal, decibels, irfft, oscillate, rfft, slow_curve, unit_level
 
 NOMINAL_DB = -25.0  # active level of speech in dB of full scale, before a data set gives it one

@@ -5,7 +5,7 @@ from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 # isort: split
 from hamiltone.evaluation.compare import compare
 from hamiltone.evaluation.report import Report, read_report, to_json, write_report
-from hamiltone.evaluation.run import (
+from hamiltone.evaluation.scoring import (
     DEFAULT_METRICS,
     FileScores,
     Folder,

@@ -15,7 +15,7 @@ import numpy as np
 
 from hamiltone.atomic import write_text
 from hamiltone.errors import InputError
-from hamiltone.evaluation.run import FileScores
+from hamiltone.evaluation.scoring import FileScores
 from hamiltone.metrics import Interval, mean_interval
 
 SNR_EDGES = (-math.inf, 0.0, 5.0, 10.0, 15.0, math.inf)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.audio.stft import STFT
-from hamiltone.losses.inputs import as_waveforms
+from hamiltone.losses.batch import as_waveforms
 
 _FLOOR = 1e-7  # power below which a bin counts as silent; without it the gradient at zero would be infinite
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hamiltone.losses.bark import FRAME, Bark, bark_bands
-from hamiltone.losses.inputs import as_waveforms
+from hamiltone.losses.batch import as_waveforms
 
 SAMPLE_RATE = 16_000
 HOP = FRAME // 2

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hamiltone.losses.inputs import SILENCE, as_waveforms, is_silent
+from hamiltone.losses.batch import SILENCE, as_waveforms, is_silent
 
 # Ratios beyond ±60 dB are clamped.
 _LIMIT = 1e-6

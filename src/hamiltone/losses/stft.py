@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.audio.stft import STFT
-from hamiltone.losses.inputs import as_waveforms, is_silent
+from hamiltone.losses.batch import as_waveforms, is_silent
 
 _FLOOR = 1e-7  # power below which a bin counts as silent; without it inaudible bins would dominate the logarithm
 

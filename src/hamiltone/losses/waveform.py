@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hamiltone.losses.inputs import as_waveforms
+from hamiltone.losses.batch import as_waveforms
 
 
 def rms_loss(estimate: Tensor, target: Tensor) -> Tensor:

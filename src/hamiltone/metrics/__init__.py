@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 
 from hamiltone.errors import InputError
 from hamiltone.metrics.bootstrap import Difference, Interval, mean_interval, paired_difference
+from hamiltone.metrics.checks import UndefinedScoreError
 from hamiltone.metrics.composite import cbak, covl, csig, log_likelihood_ratio, weighted_slope
 from hamiltone.metrics.dnsmos import DNSMOS, dnsmos_ratings
-from hamiltone.metrics.inputs import UndefinedScoreError
 from hamiltone.metrics.pesq import wb_pesq
 from hamiltone.metrics.segsnr import segmental_snr
 from hamiltone.metrics.sisdr import si_sdr

@@ -6,8 +6,8 @@ The coefficients were fitted to narrowband PESQ; it is customary to use WB-PESQ 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hamiltone.metrics.frames import frames
-from hamiltone.metrics.inputs import Waveform, as_pair
+from hamiltone.metrics.checks import Waveform, as_pair
+from hamiltone.metrics.framing import frames
 
 _BEST = 0.95  # the share of frames that counts; the worst are outliers
 _EPS = np.finfo(np.float64).eps

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hamiltone.metrics.inputs import as_waveform, check_audible, check_rate, require
+from hamiltone.metrics.checks import as_waveform, check_audible, check_rate, require
 
 _HOP = 160
 """Samples between frames of the network; a frame spans two hops."""

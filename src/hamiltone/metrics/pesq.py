@@ -2,7 +2,7 @@
 
 from numpy.typing import ArrayLike
 
-from hamiltone.metrics.inputs import UndefinedScoreError, as_pair, check_audible, check_rate, require
+from hamiltone.metrics.checks import UndefinedScoreError, as_pair, check_audible, check_rate, require
 
 _LONGEST = 30  # seconds
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hamiltone.metrics.frames import frames
-from hamiltone.metrics.inputs import as_pair
+from hamiltone.metrics.checks import as_pair
+from hamiltone.metrics.framing import frames
 
 _EPS = np.finfo(np.float64).eps
 

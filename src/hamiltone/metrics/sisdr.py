@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hamiltone.metrics.inputs import as_pair, check_audible
+from hamiltone.metrics.checks import as_pair, check_audible
 
 _LIMIT = 100.0  # dB, where rounding begins
 

@@ -4,7 +4,7 @@ import warnings
 
 from numpy.typing import ArrayLike
 
-from hamiltone.metrics.inputs import UndefinedScoreError, as_pair, check_audible, require
+from hamiltone.metrics.checks import UndefinedScoreError, as_pair, check_audible, require
 
 _SHORTEST = 0.4  # seconds: one segment of 30 frames
 

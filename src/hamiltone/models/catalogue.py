@@ -2,23 +2,20 @@
 
 from typing import Any
 
-import torch
-
-from hamiltone.models.cost import macs_per_second
-from hamiltone.models.presets import PRESETS, attention_choices, build
+from hamiltone.models.cost import size_and_cost
+from hamiltone.models.presets import PRESETS, attention_choices
 
 
 def catalogue() -> list[dict[str, Any]]:
     """One row for each preset, with its default attention; ready for JSON."""
     rows = []
     for name, config in PRESETS.items():
-        with torch.device("meta"):
-            model = build(config)
+        parameters, macs = size_and_cost(config)
         rows.append(
             {
                 "name": name,
-                "params": sum(parameter.numel() for parameter in model.parameters()),
-                "macs_per_second": round(macs_per_second(model)),
+                "params": parameters,
+                "macs_per_second": macs,
                 "attention": list(attention_choices(config)),
                 "n_fft": config.n_fft,
                 "hop": config.hop,

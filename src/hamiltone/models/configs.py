@@ -79,7 +79,7 @@ class EnhancerConfig:
 class CompactConfig:
     """The compact family; `channels` and `dilations` have an entry per stage, each of which halves the frequency axis.
 
-    The network sees `bands` instead of bins (see `hamiltone.models.bands`), or the bins if it is 0. `decay` is that of
+    The network sees `bands` instead of bins (see `hamiltone.models.erb`), or the bins if it is 0. `decay` is that of
     the running level, per frame; 0 means the level of the whole recording.
     """
 

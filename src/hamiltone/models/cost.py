@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hamiltone.models.bands import Bands
 from hamiltone.models.compact import RealDepthwise
+from hamiltone.models.configs import SpeechConfig
 from hamiltone.models.enhancer import Enhancer
+from hamiltone.models.erb import Bands
+from hamiltone.models.presets import build
 from hamiltone.models.rows import RowMap
 from hamiltone.nn import (
     QGRU,
@@ -132,3 +134,10 @@ def macs_per_second(model: Enhancer, seconds: float = 4.0) -> float:
     frames = math.ceil(seconds * model.sample_rate / model.stft.hop) + 1
     features = torch.empty(1, 4, 1, frames, model.stft.bins, device="meta")
     return macs(model.network, features) / seconds
+
+
+def size_and_cost(config: SpeechConfig) -> tuple[int, int]:
+    """Parameters of a speech model, and its multiply-accumulates per second of audio; nothing is allocated."""
+    with torch.device("meta"):
+        model = build(config)
+    return sum(parameter.numel() for parameter in model.parameters()), round(macs_per_second(model))

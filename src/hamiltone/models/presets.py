@@ -8,7 +8,6 @@ from torch import nn
 
 from hamiltone.audio.stft import STFT
 from hamiltone.errors import InputError
-from hamiltone.models.bands import Bands
 from hamiltone.models.bottleneck import Bottleneck
 from hamiltone.models.compact import (
     CompactBlock,
@@ -29,6 +28,7 @@ from hamiltone.models.configs import (
 )
 from hamiltone.models.densenet import Decoder, Encoder
 from hamiltone.models.enhancer import Enhancer
+from hamiltone.models.erb import Bands
 from hamiltone.models.level import RunningLevel
 from hamiltone.models.network import MaskHead, SpectrogramNetwork
 from hamiltone.models.real import real_twin

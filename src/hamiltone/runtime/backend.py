@@ -1,4 +1,4 @@
-"""From spectrum to gain: what a model is to everything around it, be it a graph in onnxruntime or a module in torch."""
+"""The interface of a model, from spectrum to gain, whether it is a graph in onnxruntime or a module in torch."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -22,7 +22,7 @@ class Transform(Protocol):
 
     @property
     def sample_rate(self) -> int:
-        """The only rate at which the model understands speech."""
+        """The sample rate that the model was trained for."""
 
     @property
     def n_fft(self) -> int:
@@ -30,12 +30,12 @@ class Transform(Protocol):
 
     @property
     def hop(self) -> int:
-        """The samples from frame to frame."""
+        """The samples between frames."""
 
 
 @runtime_checkable
 class Backend(Transform, Protocol):
-    """A model that sees a recording, or a window of it, as a whole."""
+    """A model that processes a recording, or a window of it, as a whole."""
 
     def gain(self, spectrum: Spectrum) -> Spectrum:
         """The complex gain ``(1, T, F)`` of all frames ``(1, T, F)`` of a recording of unit level."""
@@ -52,16 +52,16 @@ class StepBackend(Transform, Protocol):
         """Forget all frames."""
 
     def fresh(self) -> "StepBackend":
-        """Another with the same weights and a memory of its own."""
+        """Another one with the same weights and a separate memory."""
 
 
 def resolve_model(
     model: "str | Path | Enhancer | Backend | None" = None, device: str = "cpu", threads: int | None = None
 ) -> Backend:
-    """The back end behind a name, a file or a model; one that is handed in is taken as it is.
+    """The back end for a name, a file or a model; a back end is returned unchanged.
 
-    A bundled model runs as a graph if there is one and `device` is the cpu, and an ONNX file always; anything else
-    needs torch. `threads` is how many of the cpu's to use, by default one per core.
+    A bundled model runs as a graph if there is one and `device` is the cpu, and so does an ONNX file; anything else
+    needs torch. `threads` is the number of CPU threads, by default one per core.
     """
     if isinstance(model, Backend):
         return model
@@ -73,7 +73,7 @@ def resolve_model(
 
 
 def resolve_step(model: "str | Path | Enhancer | StepBackend", threads: int | None = None) -> StepBackend:
-    """The same for a stream; a frame is too small to share, so that a graph gets one thread by default."""
+    """The same for a stream; by default a graph gets one thread, since a frame is too small to share."""
     if isinstance(model, StepBackend):
         return model
     name = f"the model {str(model)!r}" if isinstance(model, str | Path) else "this model"
@@ -89,14 +89,14 @@ def resolve_step(model: "str | Path | Enhancer | StepBackend", threads: int | No
 def _find_graph(model: object, device: str, *, window: bool = False) -> Path | None:
     """The ONNX file to run, preferably one of whole windows; None is for torch.
 
-    A name or a checkpoint that leads nowhere is an `InputError`.
+    A name or a checkpoint that does not exist raises an `InputError`.
     """
     if model is not None and not isinstance(model, str | Path):
         return None
     path = Path(DEFAULT if model is None else model)
     if path.suffix.lower() == GRAPH_SUFFIX:
         if device != "cpu":
-            raise InputError(f"{model} runs on the cpu alone, not on {device}")
+            raise InputError(f"{model} only runs on the cpu, not on {device}")
         return path
     find_model(path)
     if device != "cpu":

@@ -1,4 +1,4 @@
-"""What happens above the model's band."""
+"""The gain above the model's band."""
 
 from math import ceil, floor
 from typing import Any
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from hamiltone.runtime.backend import Spectrum
 
 Gains = NDArray[np.float64]
-_FLOOR = 5e-9  # of a frame's mean energy: what an empty bin counts
+_FLOOR = 5e-9  # of a frame's mean energy: the energy assumed in an empty bin
 
 
 def high_band_gain(spectrum: Spectrum, gain: Spectrum, *, seen: float = 1.0) -> Gains:
-    """One gain per frame for the band that the model does not see.
+    """One gain per frame for the band above the model's.
 
-    It is the amplitude by which the model's gain changes the energy in the top octave that it does see, and at most
-    one. `seen` is the share of the model's bins that the sound fills: all of them, with the octave at 4-8 kHz, from
-    16 kHz up. Where the octave is empty, its bins count alike.
+    It is the factor by which the model's gain changes the amplitude in its top octave, and at most one. `seen` is the
+    share of the model's bins that the sound fills: all of them, with the octave at 4-8 kHz, from 16 kHz up. If the
+    octave is empty, all its bins count alike.
 
     Shape:
         spectrum, gain: complex ``(..., F)``
@@ -38,5 +38,5 @@ def over_samples(frame_gain: Gains, *, hop: float, length: int) -> NDArray[np.fl
 
 
 def _squares(values: NDArray[Any]) -> Gains:
-    """Squared magnitudes, in float64: any level may come."""
+    """Squared magnitudes in float64, for signals of any level."""
     return np.square(values.real, dtype=np.float64) + np.square(values.imag, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What an exported graph says about itself: one JSON string in the metadata of the file."""
+"""The description of an exported graph: one JSON string in the metadata of the file."""
 
 import json
 from dataclasses import asdict, dataclass, field, fields
@@ -14,7 +14,7 @@ KINDS = ("window", "step")
 
 @dataclass(frozen=True)
 class State:
-    """A tensor that a step graph takes as `name`, zero at first, and gives back as `next`."""
+    """A tensor that a step graph takes as `name`, zero at first, and returns as `next`."""
 
     name: str
     next: str
@@ -26,9 +26,9 @@ class Description:
     """How to run a graph, and where it comes from.
 
     A graph of the kind ``window`` takes any number of frames of a recording of unit level; one of the kind ``step``
-    takes one frame of a stream of any level, and its states. `latency` is in samples: from a sample that comes in to
-    the same one going out. A window, which has to be complete, has none. `checkpoint` is the SHA-256 of the file that
-    the graph was made of, `version` that of hamiltone, `config` what shapes the model.
+    takes one frame of a stream of any level, and its states. `latency` is the delay in samples; a graph of windows has
+    none, since a window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from,
+    `version` that of hamiltone, `config` the configuration of the model.
     """
 
     kind: str
@@ -51,11 +51,11 @@ class Description:
 
     @property
     def spectrum_shape(self) -> tuple[int | None, ...]:
-        """The shape of what comes in and goes out, real and imaginary parts last; None is any number of frames."""
+        """The shape of input and output, real and imaginary parts last; None is any number of frames."""
         return (1, None if self.kind == "window" else 1, self.bins, 2)
 
     def to_json(self) -> str:
-        """The text that travels in the file."""
+        """The JSON text stored in the file."""
         return json.dumps({"format": FORMAT, **asdict(self)})
 
 

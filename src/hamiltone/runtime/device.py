@@ -20,21 +20,21 @@ _LIST = "list the devices with hamiltone live --devices"
 
 
 class Device(Protocol):
-    """What `sounddevice.Stream` is to us: it calls a `Session` for every block until it is closed."""
+    """The part of `sounddevice.Stream` that is used: it calls a `Session` for every block until it is closed."""
 
     @property
     def active(self) -> bool:
-        """Whether blocks still come."""
+        """Whether blocks are still coming."""
 
     def abort(self) -> None:
         """Stop at once."""
 
     def close(self) -> None:
-        """Give the devices back."""
+        """Release the devices."""
 
 
 class Session:
-    """What happens to every block, and what there is to show of it.
+    """Processes every block, and keeps what the meter shows.
 
     Attributes:
         late: Blocks that took longer than they last.
@@ -53,7 +53,7 @@ class Session:
         self.bypassed = False
 
     def toggle(self) -> None:
-        """Let the sound pass as it is, just as late, or enhance it again."""
+        """Switch the bypass on or off; the delay stays the same."""
         self.bypassed = not self.bypassed
         self.stream.strength = 0.0 if self.bypassed else self._strength
 
@@ -62,7 +62,7 @@ class Session:
         started = time.perf_counter()
         try:
             outdata[:] = self.stream.process(indata.T).T
-        except Exception as error:  # it must not end in the device's thread; `run_device` raises it
+        except Exception as error:  # it must not be lost in the device's thread; `run_device` raises it
             outdata[:] = 0
             self.error = self.error or error
         self.levels = _peak(indata), _peak(outdata)
@@ -83,9 +83,9 @@ def run_device(
     interrupt: Interrupt,
     patience: float = PATIENCE,
 ) -> None:
-    """Stay until a key or a signal ends it; a device that stops or falls silent for good is an `InputError`.
+    """Run until a key or a signal ends it; a device that stops or delivers nothing raises an `InputError`.
 
-    `key` waits up to so many seconds for a key: b switches the bypass, q ends. `show` is called again and again.
+    `key` waits a number of seconds for a key: b switches the bypass, q quits. `show` is called repeatedly.
     """
     try:
         while session.error is None:
@@ -107,7 +107,7 @@ def run_device(
 
 
 def open_device(session: Session, block: int, source: str | None, target: str | None) -> Device:
-    """The real devices, running; names are those of `list_devices`, parts of them, or numbers."""
+    """Open and start the real devices; names are those of `list_devices`, parts of them, or numbers."""
     sounddevice, stream = _sounddevice(), session.stream
     try:
         device = sounddevice.Stream(
@@ -140,7 +140,7 @@ def list_devices() -> str:
 
 
 def decibels(peak: float) -> float:
-    """A peak in decibels of full scale, -90 and more."""
+    """A peak in decibels of full scale, at least -90."""
     return max(20 * math.log10(max(peak, 1e-9)), -90.0)
 
 

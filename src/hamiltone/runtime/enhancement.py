@@ -24,7 +24,7 @@ Samples = NDArray[Any]
 def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
     """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted.
 
-    A result that is not finite is an `InputError`: no such sample leaves.
+    A result that is not finite raises an `InputError`.
     """
     model, strength = settings.model, settings.strength
     channels = sum(len(group.channels) for group in survey.groups)
@@ -61,12 +61,12 @@ def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: 
 def enhance_window(
     window: Samples, sample_rate: int, model: Backend, *, level: float, upper: UpperBand, first_frame: int
 ) -> Samples:
-    """Enhance all channels of a window by the gain that the model finds for their mean.
+    """Enhance all channels of a window with the gain that the model finds for their mean.
 
-    The window is split into what the model's rate can carry (low: resampled there and back) and the rest (high), which
-    the model never sees. Low is filtered by the model, high is scaled by what `upper` makes of `high_band_gain`; with a
-    gain of one everywhere the two add up to the window again. For a recording below the model's rate, high is merely
-    what the resampling loses at the edge of the band. `first_frame` is the number of the window's first frame.
+    The window is split into the band of the model (low: resampled there and back) and the rest (high), which the model
+    never sees. Low is filtered by the model, high is scaled by the gain that `upper` derives from `high_band_gain`;
+    with a gain of one everywhere the two add up to the window again. For a recording below the model's rate, high is
+    only what resampling loses at the edge of the band. `first_frame` is the number of the window's first frame.
 
     Shape:
         window: float32 ``(L, C)``; `level` is the root mean square of the channels' mean over the whole recording

@@ -7,7 +7,7 @@ Samples = NDArray[np.float32]
 
 
 class Fifo:
-    """Samples in at one end, out at the other; its memory grows to the most it ever held, and stays.
+    """Samples in at one end, out at the other; its memory grows to the most it ever held and does not shrink.
 
     Shape:
         block: float32 ``(channels, L)``
@@ -33,7 +33,7 @@ class Fifo:
         self._end += length
 
     def peek(self, length: int) -> Samples:
-        """The first `length` samples: a view that holds until the next push."""
+        """The first `length` samples: a view that is valid until the next push."""
         return self._memory[:, self._start : self._start + length]
 
     def drop(self, length: int) -> None:
@@ -47,6 +47,6 @@ class Fifo:
         return block
 
     def reset(self) -> None:
-        """Back to the zeros that it began with."""
+        """Return to the initial zeros."""
         self._start, self._end = 0, self._zeros
         self._memory[:, : self._zeros] = 0

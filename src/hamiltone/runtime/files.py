@@ -25,9 +25,9 @@ _COPY_FRAMES = 65536
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of one file. `rtf` is processing time over duration; after an `error` there is no output.
+    """The outcome of one file. `rtf` is processing time over duration; after an `error` there is no output.
 
-    Where the output was there already and was left as it is, only a `note` says so.
+    If the output existed already and was left unchanged, only a `note` says so.
     """
 
     input: str
@@ -59,13 +59,13 @@ def enhance_file(
     """Enhance one audio file, as `hamiltone.runtime.enhance` does a waveform.
 
     Sample rate, channels and length are kept; so is the encoding, unless the suffix of `target` asks for another, and
-    so are the picture and the other streams of a video. At `strength` 0 PCM samples are copied bit for bit; so are the
-    passages in `keep`, start and end in seconds, at any. Where peaks exceed what `target` can hold, all of it is made
-    softer. `preview` seconds before and after, and a `picture` of both, are written beside `target`.
+    so are the picture and the other streams of a video. At `strength` 0 PCM samples are copied bit for bit; so are, at
+    any strength, the passages in `keep`, start and end in seconds. If peaks exceed what `target` can hold, the whole
+    file is made softer. `preview` seconds before and after, and a `picture` of both, are written beside `target`.
 
-    Of a damaged or truncated file, what can be decoded is enhanced, and the report has a note. `target` appears when it
-    is complete. Only with `overwrite` may it be a file that is there, and `source` itself only if that is sound.
-    `progress` is told the seconds of audio written so far.
+    A damaged or truncated file is enhanced as far as it can be decoded, and the report has a note. `target` appears
+    when it is complete. Only with `overwrite` may it replace an existing file, and `source` only if that is undamaged.
+    `progress` is called with the seconds of audio written so far.
     """
     settings = Settings(resolve_model(model), strength, window_seconds, keep)
     extras = _Extras(preview, picture, overwrite)
@@ -91,15 +91,15 @@ def enhance_paths(
 ) -> Iterator[FileReport]:
     """Enhance files and folders; `hamiltone.runtime.jobs.plan_jobs` says what is written where.
 
-    What is wrong with the call as a whole is raised at once. Then reports are yielded as the files are done; a file
-    that fails has the reason in its report, and the others go on. Of several files, those whose results are there
-    already are passed over unless `overwrite` is given. `progress` is told the seconds of audio behind us and in all.
+    Errors of the call as a whole are raised immediately. Then reports are yielded as the files are done; a file that
+    fails has the reason in its report, and the others are still enhanced. Among several files, those that already have
+    a result are skipped unless `overwrite` is given. `progress` is called with the seconds of audio done and in total.
     """
     settings = Settings(resolve_model(model), strength, window_seconds, keep)
     extras = _Extras(preview, picture, overwrite)
     plan = plan_jobs(sources, out, overwrite=overwrite)
     if keep and len(plan.jobs) > 1:
-        raise InputError("passages to keep are moments of one recording; give one file")
+        raise InputError("passages to keep belong to one recording; give one file")
     kept = set() if overwrite else {job for job in plan.jobs if is_there(job.target)}
     return _run_all(plan, kept, settings, extras, progress or (lambda done, total: None))
 
@@ -121,7 +121,7 @@ def _run_all(
     progress(done, total)
     for job, duration in zip(jobs, durations, strict=True):
         if job in kept:
-            note = f"passed over: {job.target} is there already; to replace it, give --overwrite"
+            note = f"skipped: {job.target} exists already; to replace it, give --overwrite"
             yield FileReport(str(job.source), str(job.target), note=note)
             continue
 
@@ -140,13 +140,13 @@ def _run_all(
 def _promised_seconds(path: Path) -> float:
     try:
         return probe(path).seconds
-    except InputError:  # is reported when the turn of this file comes
+    except InputError:  # reported when this file is processed
         return 0.0
 
 
 @dataclass(frozen=True)
 class _Extras:
-    """What is written beside the results, and which files must not suffer for it."""
+    """What is written beside the results, and which files it must not replace."""
 
     preview: float | None
     picture: bool
@@ -170,11 +170,11 @@ class _Extras:
             if os.path.realpath(target) == os.path.realpath(job.source):
                 raise InputError(f"{target}: a preview or a picture needs the source, which would be replaced")
             if os.path.realpath(path) in self.sources or (is_there(path) and not self.overwrite):
-                raise InputError(f"{path}: is there already; let it be replaced with --overwrite")
+                raise InputError(f"{path}: exists already; to replace it, give --overwrite")
         return preview, picture
 
     def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> None:
-        """Write them, from the files as they are."""
+        """Write them from the finished files."""
         if preview is not None and self.preview is not None:
             write_preview(job.source, job.target, preview, self.preview)
         if picture is not None:
@@ -219,7 +219,7 @@ def _softer(scale: float) -> str:
     if scale == 1:
         return ""
     over = f"{-20 * log10(scale):.1f} dB"
-    return f"its peaks are {over} over full scale, which the output cannot hold: all of it is {over} softer"
+    return f"its peaks are {over} over full scale, which the output cannot hold: the whole file is {over} softer"
 
 
 def _clipped(samples: int) -> str:

@@ -12,8 +12,8 @@ Spectrum = NDArray[np.complex64]
 class Frames:
     """The frames of `hamiltone.audio.spectra.stft`, with a hop of half a frame, as a signal grows.
 
-    A frame spans two hops; the first one begins in the silence before the signal. A hop is whole again as soon as the
-    frame that begins with it is filtered, so what comes back is one hop behind what went in.
+    A frame spans two hops; the first one begins in the silence before the signal. A hop is complete as soon as the
+    frame that begins with it is filtered, so the output is one hop behind the input.
 
     Shape:
         hop: float32 ``(channels, hop)``
@@ -32,7 +32,7 @@ class Frames:
 
     @property
     def last(self) -> Samples:
-        """The hop before the newest one, unfiltered: that which `synthesise` returns filtered."""
+        """The hop before the newest one, unfiltered; `synthesise` returns it filtered."""
         return self._frame[:, : self.hop]
 
     def analyse(self, hop: Samples) -> Spectrum:
@@ -42,13 +42,13 @@ class Frames:
         return np.fft.rfft(self._frame * self._analysis).astype(np.complex64, copy=False)
 
     def synthesise(self, spectrum: Spectrum) -> Samples:
-        """The first hop of the frame, now that all frames that cover it are there."""
+        """The first hop of the frame, now that all frames that cover it have been filtered."""
         frame = np.fft.irfft(spectrum).astype(np.float32, copy=False) * self._synthesis
         whole = self._rest + frame[:, : self.hop]
         self._rest = frame[:, self.hop :]
         return whole
 
     def reset(self) -> None:
-        """Begin with a new signal."""
+        """Start with a new signal."""
         self._frame[:] = 0
         self._rest[:] = 0

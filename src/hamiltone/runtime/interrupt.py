@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a way to end, not as an accident."""
+"""Ctrl-C and SIGTERM as a regular way to end."""
 
 import signal
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ from types import FrameType
 
 
 class Interrupt:
-    """While handled, a signal ends one wait by a KeyboardInterrupt, the present or the next; never a computation."""
+    """While handled, a signal ends the current or the next wait by a KeyboardInterrupt, but never a computation."""
 
     def __init__(self) -> None:
         self._asked = self._waiting = False
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """Around whatever may take long for reasons outside."""
+        """A block that waits for something external and may be interrupted."""
         self._waiting = True
         try:
             if self._asked:
@@ -26,7 +26,7 @@ class Interrupt:
 
     @contextmanager
     def handled(self) -> Iterator["Interrupt"]:
-        """Take over both signals, in the main thread, and give them back."""
+        """Handle both signals, in the main thread, and restore their handlers at the end."""
         before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self

@@ -20,7 +20,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to do, and why there is nothing to do for some folders."""
+    """The jobs, and the faults of folders that have none."""
 
     jobs: list[Job]
     faults: dict[Path, str]
@@ -32,11 +32,11 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     `out` is the target file of a single source file; otherwise, or when it is a folder, ends in a slash or has no
     suffix, it is the folder for all targets, where files keep their names and folders their structure. Without it,
     ``noisy.wav`` becomes ``noisy.enhanced.wav`` beside it and the folder ``takes`` becomes ``takes.enhanced``. Formats
-    that cannot be written become ``.wav``; where two of them would meet there, each keeps its suffix before it. Folders
-    behind links are entered, each once.
+    that cannot be written become ``.wav``; if two of them would get the same name, each keeps its suffix before it.
+    Links to folders are followed, each once.
 
-    Results and previews of an earlier call beside their sources, as in ``noisy*.wav``, are no sources. A source is only
-    replaced by its own result, and only with `overwrite`; so is the output of a single file, if it is there already.
+    Results and previews of an earlier call beside their sources, as in ``noisy*.wav``, are not sources. A source is
+    only replaced by its own result, and only with `overwrite`; so is the output of a single file, if it exists.
     """
     paths, faults = [Path(source) for source in sources], dict[Path, str]()
     if out is not None and not _is_folder(out, paths):
@@ -78,13 +78,13 @@ def _suffix(source: Path) -> str:
 
 
 def _results(source: Path) -> list[Path]:
-    """What an earlier call may have left beside a file."""
+    """The results that an earlier call may have written beside a file."""
     result = _beside(source)
     return [result, result.with_name(f"{result.stem}.preview.wav"), result.with_name(f"{result.name}.preview.wav")]
 
 
 def _apart(jobs: list[Job]) -> list[Job]:
-    """The jobs, with the whole name of the source where results of another suffix than it would meet in one file."""
+    """The jobs, with the full name of the source in the target where two targets would otherwise be the same."""
     count = Counter(job.target for job in jobs)
     return [
         Job(job.source, job.target.with_name(job.target.name.replace(job.source.stem, job.source.name, 1)))
@@ -110,7 +110,7 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
 
 
 def _walk(folder: Path, closed: list[OSError]) -> Iterator[Path]:
-    """All files below a folder, behind links too; `closed` gets the folders that cannot be read."""
+    """All files below a folder, following links; `closed` gets the folders that cannot be read."""
     seen = {os.path.realpath(folder)}
     for root, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
         yield from (Path(root, name) for name in names)
@@ -124,7 +124,7 @@ def _is_recording(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path leads to something; one that the system will not even look up, such as a long name, does not."""
+    """Whether a path exists; one that the system cannot look up, such as an overlong name, does not."""
     try:
         return path.exists()
     except OSError:
@@ -132,15 +132,13 @@ def is_there(path: Path) -> bool:
 
 
 def refuse_existing(job: Job) -> None:
-    """Raise an `InputError` if the target is a file that is there already (a source is `check_jobs`'s business)."""
+    """Raise an `InputError` if the target exists already (`check_jobs` deals with sources)."""
     if is_there(job.target) and os.path.realpath(job.target) != os.path.realpath(job.source):
-        raise InputError(
-            f"{job.target}: is there already; choose another output or let it be replaced with --overwrite"
-        )
+        raise InputError(f"{job.target}: exists already; choose another output, or replace it with --overwrite")
 
 
 def check_jobs(jobs: Sequence[Job], *, overwrite: bool) -> None:
-    """Raise an `InputError` if a source would be lost or two results would meet in one file."""
+    """Raise an `InputError` if a source would be lost or two results would go to one file."""
     sources = {os.path.realpath(job.source) for job in jobs}
     taken: dict[str, Path] = {}
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Passages that stay as they are: music, applause, anything that is no speech and no noise."""
+"""Passages that stay unchanged: music, applause, anything that is neither speech nor noise."""
 
 import re
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def _seconds(parts: tuple[str | None, ...]) -> float:
 
 
 def check_passages(passages: Sequence[tuple[float, float]]) -> Passages:
-    """Raise an `InputError` where a passage does not end after it begins."""
+    """Raise an `InputError` if a passage does not end after it begins."""
     for start, end in passages:
         if not 0 <= start < end:
             raise InputError(f"expected a passage that ends after it begins, got {start:g} to {end:g} s")
@@ -46,9 +46,9 @@ def check_passages(passages: Sequence[tuple[float, float]]) -> Passages:
 
 
 def outside(passages: Passages, start: int, length: int, sample_rate: int) -> NDArray[np.float32]:
-    """How much of the enhanced signal each of `length` samples from number `start` on takes.
+    """The weight of the enhanced signal in each of `length` samples from number `start` on.
 
-    Nothing within a passage, all of it from 50 ms before and behind one on, and a raised cosine in between.
+    It is zero within a passage, one from 50 ms before and after it, and a raised cosine in between.
 
     Shape:
         returns: ``(length, 1)``

@@ -31,7 +31,7 @@ class OnnxGraph:
         self._name, self._session = name, _open(source, name, threads)
         metadata = self._session.get_modelmeta().custom_metadata_map
         if KEY not in metadata:
-            raise InputError(f"{name} is an ONNX file, but none that hamiltone export wrote: it has no {KEY!r} entry")
+            raise InputError(f"{name} is an ONNX file, but not from hamiltone export: it has no {KEY!r} entry")
         try:
             self.description = from_json(metadata[KEY])
             _check_shapes(self._session, self.description)
@@ -40,7 +40,7 @@ class OnnxGraph:
 
     @property
     def sample_rate(self) -> int:
-        """The only rate at which the model understands speech."""
+        """The sample rate that the model was trained for."""
         return self.description.sample_rate
 
     @property
@@ -50,12 +50,12 @@ class OnnxGraph:
 
     @property
     def hop(self) -> int:
-        """The samples from frame to frame."""
+        """The samples between frames."""
         return self.description.hop
 
     @property
     def streams(self) -> bool:
-        """Whether the graph goes from frame to frame."""
+        """Whether the graph processes one frame at a time."""
         return self.description.kind == "step"
 
     def gain(self, spectrum: Spectrum) -> Spectrum:
@@ -73,7 +73,7 @@ class OnnxGraph:
         return tuple(np.zeros(state.shape, np.float32) for state in self.description.states)
 
     def step(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:
-        """The gain of the next frame ``(1, 1, F)`` of a stream, and the states to go on from."""
+        """The gain of the next frame ``(1, 1, F)`` of a stream, and the states after it."""
         if not self.streams:
             raise ValueError("this graph looks ahead: it enhances recordings, not streams")
         return self._run(spectrum, states)
@@ -112,7 +112,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"there is no file {name}")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what fails is raised
+    options.log_severity_level = 4  # failures are raised anyway
     options.intra_op_num_threads = threads or 0
     content = source if isinstance(source, bytes) else str(source)
     try:
@@ -122,7 +122,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
 
 
 def _check_shapes(session: Any, description: Description) -> None:
-    """Compare what a graph takes and gives with what its description says."""
+    """Compare the inputs and outputs of a graph with its description."""
     spectrum, states = description.spectrum_shape, description.states
     takes = {SPECTRUM: spectrum, **{state.name: state.shape for state in states}}
     gives = {GAIN: spectrum, **{state.next: state.shape for state in states}}

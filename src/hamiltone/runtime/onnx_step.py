@@ -33,5 +33,5 @@ class OnnxStep:
         self._states = self._graph.first_states()
 
     def fresh(self) -> "OnnxStep":
-        """Another with the same weights and a memory of its own."""
+        """Another one with the same weights and a separate memory."""
         return OnnxStep(self._graph)

@@ -24,7 +24,7 @@ _RANGE_DB = 80.0
 
 
 def require_matplotlib() -> None:
-    """Raise an `InputError` that says how to install it, where it is missing."""
+    """Raise an `InputError` with the install command if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
@@ -34,7 +34,7 @@ def require_matplotlib() -> None:
 def draw_picture(source: Path, result: Path, path: Path, *, seconds: float) -> None:
     """Draw the spectrograms of a recording of this length and of its result, one above the other, as PNG.
 
-    Both have one scale of colours, from the loudest of the recording down to 80 dB below.
+    Both have the same colour scale, from the loudest point of the recording down to 80 dB below.
     """
     require_matplotlib()
     from matplotlib.figure import Figure

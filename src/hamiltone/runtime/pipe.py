@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 16
 
 @dataclass
 class Passed:
-    """What went through: samples per channel, seconds of computing, and bytes at the end that were no whole sample."""
+    """What was processed: samples per channel, seconds of computing, and bytes of an incomplete sample at the end."""
 
     samples: int = 0
     busy: float = 0.0
@@ -30,8 +30,8 @@ def pass_through(
 ) -> Passed:
     """Enhance interleaved samples from `source` to `target` until the source ends, the target closes or a signal comes.
 
-    What leaves is exactly as long as what came and in step with it: the silence that a stream begins with is left out,
-    so a reader gets its first sample when the latency has passed. Every chunk leaves at once.
+    The output is exactly as long as the input and aligned with it: the initial silence of a stream is left out, so a
+    reader gets its first sample after the latency. Every chunk is written immediately.
     """
     sample, passed, held, silence = FORMATS[encoding], Passed(), b"", stream.latency
     size = sample.itemsize * stream.channels
@@ -66,7 +66,7 @@ def pass_through(
         passed.odd_bytes = len(held)
         write(stream.flush())
     except (BrokenPipeError, KeyboardInterrupt):
-        pass  # the reader has heard enough, or the user
+        pass  # the reader has closed the pipe, or the user has stopped it
     except OSError as error:
         raise InputError(f"cannot write standard output: {error.strerror}") from error
     return passed

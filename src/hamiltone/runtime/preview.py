@@ -18,7 +18,7 @@ _LONGEST = 600.0
 
 
 def check_preview_seconds(seconds: float) -> None:
-    """Raise an `InputError` for a length that makes no preview."""
+    """Raise an `InputError` if the length is out of range."""
     if not 1 <= seconds <= _LONGEST:
         raise InputError(f"expected a preview of 1 to {_LONGEST:g} seconds, got {seconds:g}")
 
@@ -26,8 +26,8 @@ def check_preview_seconds(seconds: float) -> None:
 def write_preview(source: Path, result: Path, path: Path, seconds: float) -> None:
     """Write `seconds` of a recording, a short silence, and the same part of its result, as 16-bit wav.
 
-    It is the part where most speech is left and most noise is gone. Where it would exceed full scale, both halves are
-    made softer alike.
+    It is the part with the most speech and the most removed noise. If it would exceed full scale, both halves are made
+    softer by the same amount.
     """
     start = most_telling(*_levels(source, result), round(seconds / _STEP))
     with open_reader(source) as reader, open_reader(result) as other:
@@ -44,7 +44,7 @@ def write_preview(source: Path, result: Path, path: Path, seconds: float) -> Non
 
 
 def most_telling(left: NDArray[np.float64], gone: NDArray[np.float64], steps: int) -> int:
-    """The first of `steps` steps in which the geometric mean of what is left and what is gone is greatest.
+    """Where the `steps` steps begin in which the geometric mean of the result and the removed noise is greatest.
 
     >>> most_telling(np.array([0.0, 1, 1, 9, 0]), np.array([9.0, 1, 1, 0, 0]), 2)
     1
@@ -56,7 +56,7 @@ def most_telling(left: NDArray[np.float64], gone: NDArray[np.float64], steps: in
 
 
 def _levels(source: Path, result: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The amplitude in steps of what is left in a result, and of what is gone from its source."""
+    """The amplitude of a result, and of the noise removed from its source, step by step."""
     left, gone = [], []
     with open_reader(source) as reader, open_reader(result) as other:
         ratio = other.info.sample_rate / reader.info.sample_rate

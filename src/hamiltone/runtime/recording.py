@@ -13,7 +13,7 @@ from hamiltone.runtime.survey import Survey, survey_recording
 
 @dataclass(frozen=True)
 class Recording:
-    """How to open a source again, what it holds, and what is wrong with it, if anything."""
+    """How to open a source again, its survey, and its damage, if any."""
 
     info: AudioInfo
     survey: Survey
@@ -22,7 +22,7 @@ class Recording:
 
 
 def examine(source: Path, model_rate: int) -> Recording:
-    """Read a source to its end; where it breaks off early, by the decoder that gets further."""
+    """Read a source to its end; if it breaks off early, with the decoder that gets further."""
     recording = _read_through(source, open_reader, model_rate)
     if not recording.damage:
         return recording
@@ -30,7 +30,7 @@ def examine(source: Path, model_rate: int) -> Recording:
         further = _read_through(source, open_damaged, model_rate)
         if recording.survey.frames < further.survey.frames <= further.info.frames:
             return replace(
-                further, damage=further.damage or "damaged; it was read to its end, but may sound wrong where it is"
+                further, damage=further.damage or "damaged; it was read to its end, but may sound wrong at the damage"
             )
     return recording
 
@@ -47,7 +47,7 @@ def _read_through(source: Path, open_source: Callable[..., Reader], model_rate: 
         )
         damage = ""
         if reader.missing:
-            damage = f"damaged or cut short: {reader.missing:.2f} s that the header promises are missing"
+            damage = f"damaged or truncated: it is {reader.missing:.2f} s shorter than its header says"
         elif reader.damaged:
             damage = "damaged: parts of it could not be decoded"
         return Recording(info, survey, damage, open_source)

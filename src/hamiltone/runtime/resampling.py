@@ -24,7 +24,7 @@ _TABLE = 2**20  # weights in a table
 
 
 class Resampler:
-    """Samples at one rate in, samples at another out; sample zero stays at time zero, before it is silence.
+    """Samples at one rate in, samples at another out; sample zero stays at time zero, and silence precedes it.
 
     Shape:
         samples: float32 ``(channels, L)``
@@ -38,16 +38,16 @@ class Resampler:
         self._place = 0  # of the next sample, within a period of `up` samples
 
     def needed(self, count: int) -> int:
-        """How many samples must have come in before the first `count` can leave."""
+        """How many samples must have been pushed before the first `count` are ready."""
         return (count - 1) * self._down // self._up + self.reach + 1
 
     def ready(self, count: int) -> int:
-        """How many samples can leave when the first `count` have come in."""
+        """How many samples are ready when the first `count` have been pushed."""
         return max(-((self.reach - count) * self._up // self._down), 0)
 
     @property
     def waiting(self) -> int:
-        """How many samples can leave now."""
+        """How many samples are ready now."""
         whole = len(self._fifo) - 2 * self.reach + 1  # filters that fit
         return max(-((-whole * self._up + self._place) // self._down), 0)
 
@@ -70,7 +70,7 @@ class Resampler:
         return samples
 
     def reset(self) -> None:
-        """Begin with a new signal."""
+        """Start with a new signal."""
         self._fifo.reset()
         self._place = 0
 
@@ -148,10 +148,10 @@ def _filter(t: NDArray[np.float64], half: float) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _filters(source_rate: int, target_rate: int) -> Samples:
-    """Weights ``(phases, taps)``: a row for each place that a sample can have between two of the source.
+    """Weights ``(phases, taps)``: a row for each position that a sample can have between two of the source.
 
-    Rates that have no large divisor in common have more places than rows; then the nearest row before counts, which is
-    a jitter of less than 40 ns.
+    Rates without a large common divisor have more positions than rows; then the nearest row before is used, which is a
+    jitter of less than 40 ns.
     """
     low, half = min(source_rate, target_rate), _half_length(source_rate, target_rate)
     reach = ceil(half * source_rate / low)

@@ -19,7 +19,7 @@ WINDOW_SECONDS = 4.0
 
 @dataclass(frozen=True)
 class Settings:
-    """The model, the share of its result in the output (0 to 1), the longest stretch it sees at once, what to keep."""
+    """The model, the share of its result in the output (0 to 1), the longest window in seconds, passages to keep."""
 
     model: Backend
     strength: float

@@ -31,20 +31,20 @@ _FADE_SECONDS = 0.02  # from one strength to the other
 
 
 class Stream:
-    """Takes the noise out of live sound, chunk by chunk, with a constant delay and in constant memory.
+    """Removes noise from live sound, chunk by chunk, with a constant delay and in constant memory.
 
-    `process` returns as many samples as it is given, as an audio effect does: the enhanced signal `latency` samples
-    later, silence before that. `flush` returns the last `latency` samples and makes the stream ready for another
-    signal. All that came out, without the first `latency` samples, is as long as all that went in, and in step with it.
+    `process` returns as many samples as it is given, like an audio effect: the enhanced signal `latency` samples later,
+    silence before that. `flush` returns the last `latency` samples and makes the stream ready for another signal. The
+    whole output, without the first `latency` samples, is as long as the whole input and aligned with it.
 
-    Samples that are NaN, infinite or beyond a million times full scale count as silence; the first is warned of.
+    Samples that are NaN, infinite or beyond a million times full scale count as silence; the first causes a warning.
 
     Args:
         sample_rate: In whole Hz, from 8 to 192 kHz.
         model: A bundled model by name, a checkpoint or a graph by file, a model, or a back end; made for streams.
         channels: All get the gain that the model finds for their mean, which keeps the stereo image.
-        strength: Blends the input (0) with the enhanced signal (1); setting it later fades over.
-        separate: Enhance every channel by itself, as if it were the only one.
+        strength: Blends the input (0) with the enhanced signal (1); it can be changed at any time, with a short fade.
+        separate: Enhance every channel separately, as if it were the only one.
 
     Attributes:
         latency: The constant delay in samples.
@@ -116,14 +116,14 @@ class Stream:
         return result
 
     def flush(self) -> NDArray[Any]:
-        """The last `latency` samples of the enhanced signal; the stream then begins anew."""
+        """The last `latency` samples of the enhanced signal; the stream then starts over."""
         self._end = -(-self._taken * self._model_rate // self.sample_rate)
         last = self.process(np.zeros((*self._like.shape[:-1], self.latency), self._like.dtype))
         self.reset()
         return last
 
     def reset(self) -> None:
-        """Forget everything that came in and begin anew."""
+        """Forget the input so far and start over."""
         parts = (*self._backends, self._frames, self._fresh, self._dry, self._ready, self._forward, self._back)
         for part in (*parts, *self._uppers):
             if part is not None:
@@ -136,7 +136,7 @@ class Stream:
         self._warned = False
 
     def _rows(self, chunk: NDArray[Any]) -> NDArray[Any]:
-        """A chunk as ``(channels, L)``, of which it is a view."""
+        """A view of a chunk as ``(channels, L)``."""
         rows = chunk[None] if chunk.ndim == 1 else chunk
         if rows.ndim != 2 or len(rows) != self.channels:
             shape = "(L,) or (1, L)" if self.channels == 1 else f"({self.channels}, L)"
@@ -157,7 +157,7 @@ class Stream:
         return np.where(usable, samples, 0).astype(np.float32)
 
     def _run(self, samples: Samples) -> Samples:
-        """Take samples in, let the model see every hop that is whole, and return as many samples."""
+        """Take samples, run the model on every complete hop, and return as many samples."""
         self._taken += samples.shape[1]
         self._dry.push(samples)
         source = self._fresh if self._forward is None else self._forward
@@ -171,7 +171,7 @@ class Stream:
         return self._ready.pop(samples.shape[1])
 
     def _step(self, hop: Samples) -> None:
-        """One hop ``(channels, hop)`` at the model's rate through the model, and what is then whole to the output."""
+        """Run the model on one hop ``(channels, hop)`` at its rate, and pass what is then complete to the output."""
         started = time.perf_counter()
         if self._end is not None:
             self._silence(hop, self._hops)
@@ -205,12 +205,12 @@ class Stream:
         return float(upper.gains(np.array([gain]), power[None], self._hops)[0])
 
     def _silence(self, hop: Samples, number: int) -> None:
-        """Nothing sounds after the end of the signal."""
+        """Silence what lies after the end of the signal."""
         assert self._end is not None
         hop[:, max(self._end - number * self._hop, 0) :] = 0
 
     def _widen(self, filtered: Samples) -> Samples:
-        """Back at the stream's rate, with the band that the model does not see, scaled."""
+        """Resample to the stream's rate, and add the scaled band above the model's."""
         assert self._back is not None
         self._back.push(np.concatenate([filtered, self._frames.last]))
         both = self._back.pull(self._back.waiting)
@@ -234,7 +234,7 @@ class Stream:
             self._mix += float(toward[-1])
 
     def _delay(self) -> int:
-        """The most that the samples in can be ahead of those that are ready, just before a hop is whole."""
+        """The largest lead of the input over the samples that are ready, just before a hop is complete."""
         if self._forward is None or self._back is None:
             return 2 * self._hop - 1
         period = self._model_rate // gcd(self._model_rate, self.sample_rate)

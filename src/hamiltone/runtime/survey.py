@@ -1,4 +1,4 @@
-"""The first pass over a recording: what has to be known of the whole before any window is enhanced."""
+"""The first pass over a recording: what must be known about the whole before any window is enhanced."""
 
 from dataclasses import dataclass
 
@@ -38,9 +38,9 @@ class Survey:
 def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, model_rate: int) -> Survey:
     """Read a recording to its end.
 
-    Energies are taken at the model's rate, since that is where the model wants unit level. Two channels are one group,
-    to keep the stereo image, unless their mean loses more than 2.5 dB against them: then they hold different sounds,
-    or opposite phases, and each is enhanced by itself. So is every channel of any other number.
+    Energies are measured at the model's rate, since that is where the model expects unit level. Two channels are one
+    group, to keep the stereo image, unless their mean loses more than 2.5 dB against them: then they hold different
+    sounds, or opposite phases, and each is enhanced separately. With any other number, every channel is separate.
     """
     if not _LOWEST_RATE <= sample_rate <= _HIGHEST_RATE:
         raise InputError(f"{name}: expected a sample rate from {_LOWEST_RATE} to {_HIGHEST_RATE} Hz, got {sample_rate}")
@@ -54,7 +54,7 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         if not np.isfinite(block).all():
             raise InputError(f"{name}: contains NaN or infinite samples")
         if (peak := float(np.abs(block).max(initial=0))) > _LOUDEST:
-            raise InputError(f"{name}: has samples of {peak:.0e}, more than can be computed with; scale it down first")
+            raise InputError(f"{name}: has samples of {peak:.0e}, too large to compute with; scale it down first")
         frames, loudest = frames + len(block), max(loudest, peak)
         last = len(block) < size
         block = resampler.push(block, last=last)

@@ -1,4 +1,4 @@
-"""How long things took, counted in constant memory."""
+"""Durations, counted in constant memory."""
 
 import math
 
@@ -13,7 +13,7 @@ class Times:
         self.count, self.longest, self.total = 0, 0.0, 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         place = math.log10(min(max(seconds, _SHORTEST), _LONGEST) / _SHORTEST)
         self._bins[round(place * _PER_DECADE)] += 1
         self.count += 1
@@ -21,7 +21,7 @@ class Times:
         self.longest = max(self.longest, seconds)
 
     def percentile(self, percent: float) -> float:
-        """The duration that `percent` of all do not exceed, to about a hundredth of itself; 0 if there are none."""
+        """The duration that `percent` of all do not exceed, to about one percent; 0 if there are none."""
         below = 0
         for number, counted in enumerate(self._bins):
             below += counted

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def load_torch(model: "str | Path | Enhancer | None", device: str = "cpu", threads: int | None = None) -> "Enhancer":
-    """The enhancer behind a name or a checkpoint, on `device`; one that is handed in stays put."""
+    """The enhancer for a name or a checkpoint, on `device`; an enhancer is returned unchanged."""
     from hamiltone import models
     from hamiltone.torch_extra import torch
 
@@ -79,5 +79,5 @@ class TorchStep(_TorchModel):
         self._state = ()
 
     def fresh(self) -> "TorchStep":
-        """Another with the same weights and a memory of its own."""
+        """Another one with the same weights and a separate memory."""
         return TorchStep(self._model)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Waveform = TypeVar("Waveform", NDArray[Any], "Tensor")
-_MOST_CHANNELS = 1024  # more than that is a waveform lying on its side
+_MOST_CHANNELS = 1024  # more than that is a transposed waveform
 
 
 def enhance(
@@ -30,7 +30,7 @@ def enhance(
     strength: float = 1.0,
     window_seconds: float = WINDOW_SECONDS,
 ) -> Waveform:
-    """Take the noise out of a recording of speech.
+    """Remove noise from a recording of speech.
 
     Any sample rate will do, and any number of channels: two that belong together share one gain, others are enhanced
     each by itself. `strength` blends the input (0) with the enhanced signal (1). Loading a model takes a moment; for
@@ -100,7 +100,7 @@ def _from_frames(frames: NDArray[np.float32], like: Waveform) -> Waveform:
 
 
 def _is_tensor(waveform: object) -> "TypeIs[Tensor]":
-    """Whether it comes from torch, which then is loaded already."""
+    """Whether it is a tensor; if so, torch is already loaded."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(waveform, torch.Tensor)
 

@@ -1,4 +1,4 @@
-"""Overlapping windows of a recording, and their way back into one signal."""
+"""Overlapping windows of a recording, and joining them into one signal again."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ def affordable_seconds(seconds: float, *, channels: int, sample_rate: int) -> fl
 def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, seconds: float) -> Windows:
     """Divide a recording into the fewest windows of at most about `seconds`, all of nearly the same length.
 
-    One that is up to 2.5 times as long as a window stays whole. Windows start where a sample of the model's rate and
-    a frame of its STFT fall exactly on a sample of the recording, so every window is seen through the same grid as the
-    whole would be. These places come once per hop at common rates, once in one or two seconds at odd ones such as
-    44101 Hz, which may lengthen a short window. The overlap is a tenth of the longest window.
+    A recording of up to 2.5 times the length of a window stays whole. Windows start where a sample of the model's rate
+    and a frame of its STFT fall exactly on a sample of the recording, so that every window has the same grid as the
+    whole recording. Such positions occur once per hop at common rates, and once in one or two seconds at odd ones such
+    as 44101 Hz, which may lengthen a short window. The overlap is a tenth of the longest window.
     """
     if frames <= WHOLE * seconds * sample_rate:
         return Windows(frames, frames, 0)
@@ -85,7 +85,7 @@ def join(pieces: Iterable[NDArray[Any]], windows: Windows) -> Iterator[NDArray[A
 
 
 def fade_in(overlap: int) -> NDArray[np.float32]:
-    """Weights of the later window over an overlap; those of the earlier one are what is left to one.
+    """Weights of the later window over an overlap; those of the earlier one are one minus these.
 
     A raised cosine over the middle half. The outer quarters, where one of the two windows has its edge and the model
     lacks context, belong to the other window alone.

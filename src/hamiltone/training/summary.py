@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from hamiltone.errors import InputError
+from hamiltone.markdown import table
 from hamiltone.training.folder import RunFolder
 from hamiltone.training.reading import flatten
 
@@ -68,10 +69,9 @@ def markdown(runs: Sequence[RunSummary]) -> str:
     """The runs as a Markdown table."""
     metrics = list(dict.fromkeys(name for run in runs for name in run.metrics))
     settings = list(runs[0].settings)
-    head = ["run", *settings, "steps", "minutes", "units/s", *metrics]
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for run in runs:
         figures = [f"{run.metrics[name]:.3f}" if name in run.metrics else "-" for name in metrics]
         own = [json.dumps(value) for value in run.settings.values()]
         lines.append([run.name, *own, str(run.steps), f"{run.minutes:.1f}", f"{run.units_per_second:.1f}", *figures])
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return table(["run", *settings, "steps", "minutes", "units/s", *metrics], lines)

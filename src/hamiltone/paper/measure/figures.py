@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.analysis import diagrams, plots
-from hamiltone.analysis.capture import Recording, record
+from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.similarity import all_outputs, formula_outputs
 from hamiltone.models import build, preset
 from hamiltone.nn.rules import SCALES
@@ -29,7 +29,7 @@ def _maps(study: Study) -> tuple[Tensor, Tensor]:
     return _middle(record(pair.shared, noisy)), _middle(record(pair.hamilton, noisy))
 
 
-def _middle(layers: dict[str, Recording]) -> Tensor:
+def _middle(layers: dict[str, AttentionCall]) -> Tensor:
     """The maps ``(S, N, M)`` of one head."""
     recording = next(iter(layers.values()))
     one = next(part for number, part in enumerate(recording.parts(limit=1)) if number == len(recording.q) // 2)

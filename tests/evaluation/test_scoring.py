@@ -19,7 +19,7 @@ from hamiltone.evaluation import (
     compare,
     evaluate,
     read_report,
-    run,
+    scoring,
     write_report,
 )
 
@@ -135,7 +135,7 @@ def test_nothing_scored_is_no_success(folders):
 
 
 def test_a_bad_model_is_refused_before_any_file_is_read(folders, monkeypatch):
-    monkeypatch.setattr(run, "decode", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(scoring, "decode", lambda path: pytest.fail(f"{path} was read"))
     for name, text in [("nowhere", "there is no model"), (str(folders / "noisy" / "a.wav"), "not a readable")]:
         done = _evaluate(folders, "--model", name, "--metrics", "sisdr")
         assert isinstance(done.exception, InputError) and text in str(done.exception)

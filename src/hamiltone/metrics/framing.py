@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hamiltone.metrics.inputs import UndefinedScoreError, Waveform
+from hamiltone.metrics.checks import UndefinedScoreError, Waveform
 
 
 def frames(waveform: Waveform, sample_rate: int) -> Waveform:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hamiltone.data.frames import overlap_add, split_frames
+from hamiltone.data.overlap import overlap_add, split_frames
 
 
 @pytest.mark.parametrize("length", [1, 127, 128, 129, 1000])

@@ -4,7 +4,7 @@ from torch import nn
 
 from hamiltone.errors import InputError
 from hamiltone.models import CompactConfig, build
-from hamiltone.models.bands import Bands, band_hats
+from hamiltone.models.erb import Bands, band_hats
 
 HATS = band_hats(257, 129, 16_000)
 
