@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from hamiltone.inference import resolve_model
 
 import hamiltone
-from hamiltone.inference import resolve_model
 from hamiltone.metrics import compute
 from hamiltone.runtime import Backend
 

@@ -30,6 +30,8 @@ _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes t
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
 _JUMPED = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # formats whose frames are found at once
+_UNTAGGED = {"AU", "MP3", "W64"}  # no place for tags, or, in an mp3, only for letters of Latin-1
+_LONGEST_TAG = 10_000  # libsndfile keeps headers short
 _STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
 
 

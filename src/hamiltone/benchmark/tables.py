@@ -7,8 +7,6 @@ from rich.table import Table
 
 from hamiltone import markdown
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.benchmark.model import FolderRow, ModelRow
-from hamiltone.benchmark.runtime import RuntimeRow
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
 LEFT = ("method", "preset", "model", "attention", "path", "what", "back end")
@@ -34,12 +32,6 @@ MODEL: Columns = (
     ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
 )
 
-
-def model_table(rows: Sequence[ModelRow]) -> None:
-    """Print the rows of ``bench model``."""
-    print_table(MODEL, rows, section=lambda row: row.seconds)
-
-
 RUNTIME: Columns = (
     ("model", lambda row: row.model),
     ("what", lambda row: row.what),
@@ -50,12 +42,6 @@ RUNTIME: Columns = (
     ("to torch", lambda row: f"{row.ratio:.2f}x"),
     ("peak memory", lambda row: f"{row.peak_mb:,.0f} MB"),
 )
-
-
-def runtime_table(rows: Sequence[RuntimeRow]) -> None:
-    """Print the rows of ``bench runtime``."""
-    print_table(RUNTIME, rows, section=lambda row: (row.model, row.what))
-
 
 FOLDER: Columns = (
     ("preset", lambda row: row.preset),

@@ -94,7 +94,7 @@ def runtime(
     Example: hamiltone bench runtime --threads 1
     """
     from hamiltone.benchmark.runtime import bench_runtime, ways
-    from hamiltone.benchmark.tables import runtime_table
+    from hamiltone.benchmark.tables import RUNTIME
     from hamiltone.weights import graphs
 
     chosen = models.split(",")
@@ -103,7 +103,7 @@ def runtime(
     counts = [int(count) for count in numbers("--threads", threads)]
     with spinner("warming up") as say:
         rows = list(bench_runtime(ways(chosen, counts), audio=audio, seconds=seconds, tick=say))
-    _show(rows, as_json, runtime_table)
+    _show(rows, as_json, RUNTIME, "model")
 
 
 @app.command()

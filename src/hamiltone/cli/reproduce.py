@@ -21,6 +21,7 @@ def reproduce(
     pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best there is.")] = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep numbers and pictures.")] = Path("results"),
     docs: Annotated[Path, typer.Option(metavar="DIR", help="Where pages are written, if asked for.")] = Path("docs"),
+    utterances: Annotated[int | None, typer.Option(min=2, help="Utterances analysed; default: 64, quick 4.")] = None,
     seeds: Annotated[int, typer.Option(min=3, help="Seeds of the ablation, for each variant.")] = 4,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel trainings of the ablation, one thread each.")] = 1,
     recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe of the ablation.")] = Path("recipes/twins.toml"),
