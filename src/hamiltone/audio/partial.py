@@ -21,7 +21,8 @@ class PartialFile:
     """
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
-        self._target, self._errors = target, (*errors, ValueError)
+        self._target = target
+        self._errors: tuple[type[Exception], ...] = (*errors, ValueError)
         self._path = Path(os.path.realpath(target))  # if the target is a link, it stays one
         with self.errors_in_one_line():
             if self._path.exists() and not self._path.is_file():

@@ -152,7 +152,7 @@ class SoundFileWriter:
                     channels,
                     encoding.subtype,
                     format=wav_or_rf64(encoding, frames * channels),
-                    **(like.quality(sample_rate) if like else {}),
+                    **(like.quality(sample_rate) if like else {}),  # type: ignore[typeddict-item]
                 )
                 if encoding.format not in _UNTAGGED:
                     for name, text in (tags or {}).items():
