@@ -89,7 +89,7 @@ def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path: Path) -> None:
     commands = [
         ["train", "recipe.toml"],
         ["runs", "."],
-        ["score", "mine.safetensors", "--data", "."],
+        ["accuracy", "mine.safetensors", "--data", "."],
         ["evaluate", "--noisy", ".", "--clean", "."],
         ["export", "compact"],
         ["bench", "attention"],
