@@ -206,6 +206,8 @@ class TextConfig:
 
 def _check_attention(name: str, *others: str) -> None:
     """Accept a rule of the table, a registered one, or one of the `others`; nothing is imported."""
+    if not isinstance(name, str):
+        raise InputError(f"attention must be the name of a rule, got {_short(name)}")
     if name not in RULES and name not in others:
         raise InputError(unknown_rule(name, *others))
 
