@@ -99,6 +99,8 @@ def test_unknown_headers_are_refused_in_one_line(path, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"attention": 0}, "attention must be the name of a rule, got 0"),
+        ({"attention": None}, "attention must be the name of a rule, got None"),
         ({"layers": 1_000_000}, "layers must lie between 1 and 64, got 1000000"),
         ({"channels": [5000, 5000]}, "channels must lie between 1 and 1024, got 5000"),
         ({"hop": 1}, "a hop of 1/16 to 1/2 of it, got 512 and 1"),

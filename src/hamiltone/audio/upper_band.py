@@ -16,7 +16,7 @@ Values = NDArray[np.float64]
 
 _MEMORY_SECONDS = 2.5  # speech pauses more often; a hiss that grows is heard for that long
 _MEAN_FRAMES = 4  # over which powers are averaged before their minimum is taken
-_OVER_FLOOR = 2.5  # times the minimum: what noise exceeds in one frame of a thousand
+_OVER_FLOOR = 2.5  # times the minimum: what white noise exceeds in six frames of a thousand
 _LEAST_SHARE = 0.02  # of the energy: less than that over the floor is chance
 _BAND_HZ = 1000.0
 _MOST_BANDS = 24
