@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from hamiltone.inference import resolve_model
 
 import hamiltone
 from hamiltone.metrics import compute
-from hamiltone.runtime import Backend
+from hamiltone.runtime import Backend, resolve_model
 
 DROPS_DB = (0, -10, -20, -30, -40)
 

@@ -205,7 +205,7 @@ def test_a_loud_float_file_is_made_softer_with_a_note(run: Any, target: str, str
 
 def test_what_is_clipped_is_counted(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     louder = TorchGain(fixed_mask(3.0))
-    monkeypatch.setattr("hamiltone.inference.settings.resolve_model", lambda *_: louder)
+    monkeypatch.setattr("hamiltone.runtime.backend.resolve_model", lambda *_: louder)
     wave = np.where(np.arange(RATE) % 1000 < 2, 0.9, 0.1)
     write("a.wav", wave)
     result = run("a.wav")
