@@ -72,7 +72,7 @@ def test_an_id_that_has_come_before_is_a_fault(tmp_path, clip):
     source = clips.manifest(tmp_path / "m.jsonl", [*rows, rows[0], {"audio_filepath": "in/one.wav"}])
     found = list(list_rows(source, tmp_path / "out"))
     assert [row.id for row in found if row.clip] == ["a", "b", "in/one.wav"]
-    assert "'a' has come before" in found[2].fault
+    assert "the id 'a' occurs earlier" in found[2].fault
 
 
 def test_a_shard_that_leads_nowhere_is_a_fault_and_the_others_go_on(tmp_path, clip):
