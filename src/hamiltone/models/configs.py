@@ -204,7 +204,7 @@ class TextConfig:
         _check_heads(self.heads, self.dim)
 
 
-def _check_attention(name: str, *others: str) -> None:
+def _check_attention(name: Any, *others: str) -> None:
     """Accept a rule of the table, a registered one, or one of the `others`; nothing is imported."""
     if not isinstance(name, str):
         raise InputError(f"attention must be the name of a rule, got {_short(name)}")
