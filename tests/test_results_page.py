@@ -38,7 +38,7 @@ def test_a_printed_command_is_complete(command, monkeypatch):
     if verb == "train":
         from hamiltone.training import load_recipe
 
-        load_recipe(options["recipe"], options["overrides"])
+        load_recipe(Path(options["recipe"]), options["overrides"])
     if verb == "reproduce":
         from hamiltone.paper.pages.items import expand
 

@@ -204,8 +204,10 @@ class TextConfig:
         _check_heads(self.heads, self.dim)
 
 
-def _check_attention(name: str, *others: str) -> None:
+def _check_attention(name: Any, *others: str) -> None:
     """Accept a built-in rule, a registered one, or one of the `others`; nothing is imported."""
+    if not isinstance(name, str):
+        raise InputError(f"attention must be the name of a rule, got {_short(name)}")
     if name not in RULES and name not in others:
         raise InputError(unknown_rule(name, *others))
 
