@@ -52,8 +52,8 @@ def test_a_manifest_keeps_every_field_and_takes_paths_from_where_it_lies(tmp_pat
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("{broken", "no line of JSON"),
-        ("[" * 200_000, "no line of JSON"),
+        ("{broken", "not a line of JSON"),
+        ("[" * 200_000, "not a line of JSON"),
         ('"text"', "no audio_filepath"),
         ('{"text": "no path"}', "no audio_filepath"),
         ('{"audio_filepath": "in/one.wav", "offset": -1}', "seconds"),

@@ -28,8 +28,8 @@ class UpperBand:
 
     Frames are `hop` samples of the model's rate apart, like those of its STFT, and span `n_fft` of them. The gains
     depend only on the last `memory` frames, so a recording may come in pieces of any length, and a live stream frame by
-    frame; before the beginning, the first frame is repeated. Pieces may overlap: the first half of the overlap is taken
-    from the earlier piece, the second half from the later one.
+    frame; before the beginning, the first frame is repeated, so the floor is known from the first pause on. Pieces may
+    overlap: the first half of the overlap is taken from the earlier piece, the second half from the later one.
 
     Shape:
         gain: ``(T,)``, power: ``(T, bands)``

@@ -131,7 +131,7 @@ def _manifest_row(source: Path, number: int, line: bytes) -> Row:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
-        return Row(where, fault="is no line of JSON")
+        return Row(where, fault="is not a line of JSON")
     if not isinstance(fields, dict) or not isinstance(fields.get("audio_filepath"), str):
         return Row(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
     path = fields["audio_filepath"]

@@ -46,7 +46,9 @@ class RunFolder:
         with ExitStack() as open_files:
             try:
                 if self.path.exists() and not self._is_ours():
-                    raise InputError(f"{self.path}: is there and no run of hamiltone corpus; choose an empty folder")
+                    raise InputError(
+                        f"{self.path}: exists, but is not a run of hamiltone corpus; choose an empty folder"
+                    )
                 self._state.mkdir(parents=True, exist_ok=True)
                 self._lock(open_files.enter_context((self._state / "lock").open("wb")))
                 if self._settings.exists():
