@@ -47,7 +47,7 @@ class RunFolder:
             try:
                 if self.path.exists() and not self._is_ours():
                     raise InputError(
-                        f"{self.path}: exists, but is not a run of hamiltone corpus; choose an empty folder"
+                        f"{self.path}: not a run of hamiltone corpus; choose an empty folder"
                     )
                 self._state.mkdir(parents=True, exist_ok=True)
                 self._lock(open_files.enter_context((self._state / "lock").open("wb")))
