@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,17 @@ def wait_for(folder: Path, pattern: str, child: subprocess.Popen[bytes]) -> None
     while not list(folder.glob(pattern)):
         assert child.poll() is None, child.communicate()[1].decode()
         time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def signals_are_heard() -> Iterator[None]:
+    """A suite in the background ignores some signals (nohup), and its children would inherit that."""
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

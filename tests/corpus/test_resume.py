@@ -77,7 +77,7 @@ def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp
 
     summary = run_corpus(job, engine)
     assert (summary.enhanced, summary.errors) == (2, 1)
-    assert "under way" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
+    assert "added during the run" in str(clips.rows(tmp_path / "out" / "errors.jsonl")[0]["error"])
     summary = run_corpus(job)
     assert (summary.enhanced, summary.errors, summary.new) == (3, 0, 1)
 
