@@ -106,14 +106,10 @@ def load(name: str, graphs: Path | None) -> Enhance:
 
 
 def load_ours(name: str) -> Enhance:
-    """A model of ours, bundled or by its file, on one thread."""
-    import torch
+    """A model of ours, bundled (then as a graph, like the peers) or by its file, on one thread."""
+    from hamiltone.runtime import enhance, resolve_model
 
-    from hamiltone import models
-    from hamiltone.runtime import enhance
-
-    torch.set_num_threads(1)
-    return partial(enhance, sample_rate=RATE, model=models.load(name))
+    return partial(enhance, sample_rate=RATE, model=resolve_model(name, threads=1))
 
 
 def noise(seconds: float) -> np.ndarray:
