@@ -87,7 +87,7 @@ def _panel(axes: Axes, points: list[tuple[Point, float]]) -> None:
         axes.annotate(
             point.system if ours else _LABELS[point.system],
             (x, middle),
-            xytext=(7, 5),
+            xytext=(7, -12 if ours else 5),
             textcoords="offset points",
             fontsize=9,
             fontweight="bold" if ours else "normal",

@@ -46,9 +46,7 @@ class RunFolder:
         with ExitStack() as open_files:
             try:
                 if self.path.exists() and not self._is_ours():
-                    raise InputError(
-                        f"{self.path}: not a run of hamiltone corpus; choose an empty folder"
-                    )
+                    raise InputError(f"{self.path}: not a run of hamiltone corpus; choose an empty folder")
                 self._state.mkdir(parents=True, exist_ok=True)
                 self._lock(open_files.enter_context((self._state / "lock").open("wb")))
                 if self._settings.exists():
