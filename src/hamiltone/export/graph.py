@@ -58,14 +58,15 @@ def first_states(model: Enhancer) -> Named:
 
 
 def pair_features(spectrum: Tensor, exponent: float) -> Tensor:
-    """`hamiltone.audio.features.quaternion_features` of a spectrum in pairs ``(B, T, F, 2)``."""
-    magnitude = spectrum.square().sum(-1, keepdim=True).sqrt()
+    """`hamiltone.audio.features.quaternion_features` of a spectrum in pairs ``(B, T, F, 2)``, plane by plane."""
+    real, imaginary = spectrum.unbind(-1)
+    power = real * real + imaginary * imaginary
+    magnitude = power.sqrt()
     if exponent != 1.0:
-        compressed = magnitude.pow(exponent)
-        spectrum = spectrum * (compressed / magnitude.clamp_min(1e-12))
-        magnitude = compressed
-    features = torch.cat([torch.zeros_like(magnitude), magnitude, spectrum], -1)
-    return features.permute(0, 3, 1, 2)[:, :, None]
+        compressed = (power.log() * (exponent / 2)).exp()  # many times faster than a power in onnxruntime
+        scale = compressed / magnitude.clamp_min(1e-12)
+        magnitude, real, imaginary = compressed, real * scale, imaginary * scale
+    return torch.stack([torch.zeros_like(magnitude), magnitude, real, imaginary], 1)[:, :, None]
 
 
 def pair_gain(mask: Tensor, phase: Tensor) -> Tensor:

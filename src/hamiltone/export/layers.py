@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from hamiltone.algebra import flatten, unflatten
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.nn import QLayerNorm, QRMSNorm, SharedScore
-from hamiltone.nn.fold import FoldedAttention, RealGRU, RealLinear
+from hamiltone.nn.fold import FoldedAttention, RealConvTranspose2d, RealGRU, RealLinear
 
 
 def for_onnx(network: nn.Module) -> nn.Module:
@@ -86,43 +86,70 @@ def _(norm: QLayerNorm) -> nn.Module:
     return CentredNorm(norm)
 
 
+class Rescaled(nn.Module):
+    """Every quaternion divided by the root mean square of its components, times a gain per real feature.
+
+    The mean square, copied to all four components and divided by the square of the gain, is a product with a small
+    matrix and a bias, one node. The sign of the gain has to come with the input.
+
+    Shape:
+        y: ``(R, 4C)`` in the order (H, 4, D)
+        gain: ``(H, 4, D)``
+        returns: ``(R, 4C)``
+    """
+
+    square: Tensor
+    bias: Tensor
+
+    def __init__(self, eps: float, gain: Tensor) -> None:
+        super().__init__()
+        heads, _, dim = gain.shape
+        power = gain.flatten().square().clamp_min(1e-12)
+        mean = torch.kron(torch.eye(heads), torch.kron(torch.full((4, 4), 0.25), torch.eye(dim)))
+        self.register_buffer("square", mean / power[:, None])
+        self.register_buffer("bias", eps / power)
+
+    def forward(self, y: Tensor) -> Tensor:
+        return y / F.linear(y * y, self.square, self.bias).sqrt()
+
+
 class Attention(nn.Module):
     """A folded attention with the shared score as onnxruntime's own attention.
 
-    The mean square of a quaternion's components, copied to all four, is a product with a small matrix; the gains of
-    queries and keys are merged, since scores only depend on their product.
+    The gains of queries and keys are merged, since scores only depend on their product.
 
     Shape:
         x: ``(B, N, 4, dim)``
         returns: the same
     """
 
-    mean: Tensor
-
     def __init__(self, attention: FoldedAttention) -> None:
         super().__init__()
-        self.heads, self.head_dim = attention.heads, attention.dim // attention.heads
-        self.scale = SharedScore.scale.factor(self.head_dim)
-        width = 4 * attention.dim
-        self.weights = nn.ParameterList(part.contiguous() for part in attention.qkv.weight.chunk(3))
-        bias = torch.zeros(3 * width) if attention.qkv.bias is None else attention.qkv.bias
-        self.biases = nn.ParameterList(part.contiguous() for part in bias.chunk(3))
+        self.heads, head_dim = attention.heads, attention.dim // attention.heads
+        self.scale = SharedScore.scale.factor(head_dim)
+        gain = torch.ones(self.heads, 4, head_dim)
+        self.norms = nn.ModuleList()
+        for norm in (attention.key_norm, attention.query_norm):  # the queries come last: they bear both gains
+            if isinstance(norm, QRMSNorm):
+                gain = gain * norm.gain.detach()
+                last = norm is attention.query_norm
+                self.norms.append(Rescaled(norm.eps, gain if last else torch.ones_like(gain)))
+            else:
+                self.norms.append(nn.Identity())
+        of_queries = (gain.sign() if isinstance(self.norms[1], Rescaled) else gain).flatten()
+        scales = torch.cat([of_queries, torch.ones(2 * len(of_queries))])
+        bias = torch.zeros_like(scales) if attention.qkv.bias is None else attention.qkv.bias.detach()
+        self.weights = nn.ParameterList((attention.qkv.weight.detach() * scales[:, None]).chunk(3))
+        self.biases = nn.ParameterList((bias * scales).chunk(3))
         self.out = attention.out
-        norms = [norm if isinstance(norm, QRMSNorm) else None for norm in (attention.query_norm, attention.key_norm)]
-        self.eps = [None if norm is None else norm.eps for norm in norms]
-        gain = torch.ones(self.heads, 4, self.head_dim)
-        for norm in norms:
-            gain = gain if norm is None else gain * norm.gain
-        self.gain = nn.Parameter(gain.flatten())
-        self.register_buffer("mean", torch.kron(torch.full((4, 4), 0.25), torch.eye(self.head_dim)))
 
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
         if key_padding_mask is not None:
             raise ValueError("an exported attention takes no mask: it attends to all positions")
         rows = flatten(x).flatten(0, 1)  # (B · N, 4C), in the order (H, 4, D) after each product
         q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
-        q, k = self._normalised(q, self.eps[0]) * self.gain, self._normalised(k, self.eps[1])
-        q, k, v = (y.unflatten(0, x.shape[:2]) for y in (q, k, v))  # (B, N, 4C)
+        key_norm, query_norm = self.norms
+        q, k, v = (y.unflatten(0, x.shape[:2]) for y in (query_norm(q), key_norm(k), v))  # (B, N, 4C)
         y = torch.onnx.ops.symbolic(
             "com.microsoft::MultiHeadAttention",
             (q, k, v),
@@ -132,13 +159,6 @@ class Attention(nn.Module):
             version=1,
         )
         return unflatten(self.out(y.flatten(0, 1))).unflatten(0, x.shape[:2])
-
-    def _normalised(self, y: Tensor, eps: float | None) -> Tensor:
-        """Every quaternion of rows ``(R, 4C)`` divided by the root mean square of its components."""
-        if eps is None:
-            return y
-        heads = y.unflatten(-1, (self.heads, -1))
-        return y / ((heads * heads) @ self.mean + eps).sqrt().flatten(1)
 
 
 @_convert.register
@@ -164,6 +184,51 @@ class Depthwise(nn.Module):
 @_convert.register
 def _(layer: RealDepthwise) -> nn.Module:
     return Depthwise(layer)
+
+
+class Interleaved(nn.Module):
+    """A transposed convolution, strided along frequency, as a convolution: onnxruntime's own adds overlaps one by one.
+
+    With the stride s, output s · j + r depends on few inputs around j, in the same way for every j. The remainders r
+    become s times as many channels, which are then interleaved along frequency.
+
+    Shape:
+        x: ``(B, 4, in_channels, T, F)``
+        returns: ``(B, 4, out_channels, T', F')``
+    """
+
+    def __init__(self, layer: RealConvTranspose2d) -> None:
+        super().__init__()
+        taps, padding, self.stride = layer.kernel_size[1], int(layer.padding[1]), layer.stride[1]
+        self.lost = lost_outputs(layer)
+        self.frames = layer.kernel_size[0] - 1 - int(layer.padding[0])
+        self.before, self.after = (taps - 1 - padding) // self.stride, (self.stride - 1 + padding) // self.stride
+        weight = layer.weight.detach().transpose(0, 1).flip(2)  # (O, I, *kernel); time runs backwards
+        kernel = weight.new_zeros(self.stride, *weight.shape[:3], self.before + self.after + 1)
+        for remainder in range(self.stride):
+            for tap in range(taps):
+                ahead, rest = divmod(remainder + padding - tap, self.stride)
+                if rest == 0:  # output s · j + r adds this tap of input j + ahead
+                    kernel[remainder, ..., self.before + ahead] = weight[..., tap]
+        self.kernel = nn.Parameter(kernel.flatten(0, 1))
+        self.bias = None if layer.bias is None else nn.Parameter(layer.bias.detach().repeat(self.stride))
+
+    def forward(self, x: Tensor) -> Tensor:
+        maps = F.pad(x.flatten(1, 2), (self.before, self.after, self.frames, self.frames))
+        y = F.conv2d(maps, self.kernel, self.bias).unflatten(1, (self.stride, -1))  # (B, s, O, T, F)
+        y = y.permute(0, 2, 3, 4, 1).flatten(3)  # (B, O, T, s · F)
+        return y[..., : y.shape[-1] - self.lost].unflatten(1, (4, -1))
+
+
+def lost_outputs(layer: RealConvTranspose2d) -> int:
+    """How many fewer outputs a transposed convolution has than its stride times its inputs, along frequency."""
+    return 2 * int(layer.padding[1]) + layer.stride[1] - layer.kernel_size[1] - layer.output_padding[1]
+
+
+@_convert.register
+def _(layer: RealConvTranspose2d) -> nn.Module:
+    plain = layer.stride[0] == layer.groups == 1 and layer.dilation == (1, 1) and not layer.gated
+    return Interleaved(layer) if plain and lost_outputs(layer) >= 0 else layer
 
 
 class Recurrent(nn.Module):

@@ -1,5 +1,7 @@
 """The running level by which features are divided, so that a quiet voice after a loud one is handled as well."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -29,7 +31,7 @@ class RunningLevel(nn.Module):
     def forward(self, magnitude: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         frames = torch.arange(magnitude.shape[1], device=magnitude.device)
         apart = frames[:, None] - frames  # (T, T)
-        weights = torch.full_like(magnitude[0, :1, :1], self.decay) ** apart.abs()
+        weights = (apart.abs() * math.log(self.decay)).exp()
         if self.causal:
             weights = weights.tril()
         mean = magnitude.mean(-1)
