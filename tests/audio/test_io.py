@@ -241,6 +241,13 @@ def test_samples_far_beyond_full_scale_do_not_break_a_lossy_encoder(tmp_path: Pa
     assert np.isfinite(read_all(tmp_path / "a")[0]).all()
 
 
+def test_samples_are_synced_before_the_target_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, synced = tmp_path / "a.wav", []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, target.exists())))
+    write(target, NOISE)
+    assert synced == [(target.stat().st_size, False)]
+
+
 def test_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.wav").symlink_to(tmp_path / "real.wav")
     write(tmp_path / "link.wav", NOISE)
