@@ -62,3 +62,10 @@ def test_what_failed_and_then_succeeds_is_a_success_after_the_next_start(path):
         ledger.add([{"id": "a", "seconds": 2.0}])
     with Ledger(path) as ledger:
         assert ledger.failed == 0 and ledger.get("a") == {"id": "a", "seconds": 2.0} and ledger.seconds == 2.0
+
+
+def test_the_seconds_of_a_forgotten_clip_do_not_count(path):
+    with Ledger(path) as ledger:
+        ledger.add([{"id": "a", "seconds": 2.0}, {"id": "b", "seconds": 1.5}])
+        ledger.forget(["a"])
+        assert (len(ledger), ledger.seconds) == (1, 1.5)
