@@ -31,7 +31,7 @@ from hamiltone.paper.results import (
 from hamiltone.paper.store import Made, Stored, read_results
 
 RESULTS = Path(__file__).parents[1] / "results"
-MADE = Made("hamiltone reproduce all", False, 1.0, "", (), "", 1, "", "", "", "")
+MADE = Made("", 1, "", "", "", "", "hamiltone reproduce all", False, 1.0, "", ())
 VARIANTS = ("hamilton", "hamilton-tay", "head-is-component", "shared-4-heads")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hamiltone.atomic import replacing, write_bytes, write_text
+from hamiltone.atomic import replacing, sync_folder, write_bytes, write_text
 from hamiltone.errors import InputError
 from hamiltone.leftovers import create
 
@@ -38,6 +38,14 @@ def test_content_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, path.exists())))
     write_bytes(path, b"four")
     assert synced == [(4, False)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no handle of a folder can be had there")
+def test_a_folder_is_synced_with_the_one_that_holds_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    sync_folder(tmp_path)
+    assert synced == [tmp_path.stat().st_ino, tmp_path.parent.stat().st_ino]
 
 
 def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import errno
 import os
 import resource
+import signal
 from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
@@ -239,6 +240,28 @@ def test_target_appears_only_when_complete(tmp_path: Path) -> None:
 def test_samples_far_beyond_full_scale_do_not_break_a_lossy_encoder(tmp_path: Path, format: str, subtype: str) -> None:
     write(tmp_path / "a", NOISE * np.float32(1e30), format=format, subtype=subtype)
     assert np.isfinite(read_all(tmp_path / "a")[0]).all()
+
+
+def test_samples_are_synced_before_the_target_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, synced = tmp_path / "a.wav", []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, target.exists())))
+    write(target, NOISE)
+    assert synced == [(target.stat().st_size, False)]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_waits_until_a_library_has_written(tmp_path: Path, name: str) -> None:
+    number, heard = signal.Signals[name], list[int]()
+    before = signal.signal(number, lambda number, _: heard.append(number))
+    try:
+        file = partial.PartialFile(tmp_path / "a.wav")
+        with file.errors_in_one_line():
+            signal.raise_signal(number)
+            assert not heard
+        assert heard == [number]
+        file.discard()
+    finally:
+        signal.signal(number, before)
 
 
 def test_link_stays_a_link(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -17,6 +18,14 @@ def test_what_was_added_is_there_after_another_start(path):
         assert ledger.get("a") == {"id": "a", "seconds": 1.5}
         assert (len(ledger), ledger.failed, ledger.seconds, ledger.failures()) == (2, 1, 1.5, ["b"])
         assert "c" not in ledger and ledger.get("c") is None
+
+
+def test_a_line_is_on_the_disk_before_its_clip_counts_as_done(path, monkeypatch):
+    synced = []
+    with Ledger(path) as ledger:
+        monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, "a" in ledger)))
+        ledger.add([{"id": "a"}])
+        assert synced == [(path.stat().st_size, False)] and "a" in ledger
 
 
 def test_a_clip_that_comes_twice_counts_once(path):
@@ -53,3 +62,10 @@ def test_what_failed_and_then_succeeds_is_a_success_after_the_next_start(path):
         ledger.add([{"id": "a", "seconds": 2.0}])
     with Ledger(path) as ledger:
         assert ledger.failed == 0 and ledger.get("a") == {"id": "a", "seconds": 2.0} and ledger.seconds == 2.0
+
+
+def test_the_seconds_of_a_forgotten_clip_do_not_count(path):
+    with Ledger(path) as ledger:
+        ledger.add([{"id": "a", "seconds": 2.0}, {"id": "b", "seconds": 1.5}])
+        ledger.forget(["a"])
+        assert (len(ledger), ledger.seconds) == (1, 1.5)

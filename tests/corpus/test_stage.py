@@ -38,6 +38,13 @@ def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
     assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
 
 
+def test_a_clip_is_reported_only_when_the_name_of_its_file_is_synced(source, tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr("hamiltone.corpus.stage.sync_folder", lambda folder: synced.extend(folder.iterdir()))
+    result = EnhanceStage(tmp_path / "out", model=MODEL).enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
+    assert synced == [tmp_path / "out" / str(result.enhanced_filepath)]
+
+
 def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
     stage = EnhanceStage(tmp_path / "out", model=MODEL)
     first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))

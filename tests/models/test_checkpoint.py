@@ -67,6 +67,7 @@ def test_differences_of_names_and_shapes_are_named(path):
     [
         (lambda tensor: tensor.fill_(float("nan")), "has NaN or infinite values in {}"),
         (lambda tensor: tensor.fill_(float("-inf")), "has NaN or infinite values in {}"),
+        (lambda tensor: tensor.index_fill(0, torch.tensor(0), float("nan")), "has NaN or infinite values in {}"),
         (lambda tensor: tensor.half(), "has {} in torch.float16 instead of torch.float32"),
         (lambda tensor: tensor.to(torch.float8_e4m3fn), "has {} in torch.float8_e4m3fn instead of torch.float32"),
         (lambda tensor: tensor.long(), "has {} in torch.int64 instead of torch.float32"),

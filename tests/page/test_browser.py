@@ -99,9 +99,9 @@ def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folde
     assert problems == {
         "broken.wav": "broken.wav: This WAV file does not say what its samples are: it is damaged.",
         "noise.mp3": "noise.mp3: This file cannot be read: "
-        "it is no recording that this browser knows, or it is damaged.",
+        "it is damaged, or not a recording that this browser can play.",
         "empty.wav": "empty.wav: This file is empty.",
-        "nan.wav": "nan.wav: The recording contains samples that are no numbers.",
+        "nan.wav": "nan.wav: The recording contains samples that are not numbers.",
     }
 
 

@@ -77,6 +77,20 @@ def test_a_result_that_is_not_finite_is_refused(backends: Backends, value: float
         enhance(noise(16_000), 16_000, model=backends.fixed_mask(value))
 
 
+class OneBadFrame:
+    sample_rate, n_fft, hop = 16_000, 512, 256
+
+    def gain(self, spectrum: np.ndarray) -> np.ndarray:
+        gain = np.ones_like(spectrum)
+        gain[:, 10] = np.nan
+        return gain
+
+
+def test_a_single_frame_that_is_not_finite_is_refused_too() -> None:
+    with pytest.raises(InputError, match="the waveform: the model's result holds NaN or infinite samples"):
+        enhance(noise(16_000), 16_000, model=OneBadFrame())
+
+
 @pytest.mark.parametrize("peak", [1e25, 9e29])
 @pytest.mark.parametrize("rate", [16_000, 48_000])
 def test_samples_up_to_the_limit_give_finite_results(backends: Backends, peak: float, rate: int) -> None:

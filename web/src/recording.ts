@@ -1,4 +1,4 @@
-/** A recording before and after, and what lies between. */
+/** A recording before and after, and any mix of the two. */
 
 import { type Encoding, writeWav } from "./files/wav.ts";
 import type { Planes } from "./sound/source.ts";
@@ -31,7 +31,7 @@ export class Recording {
     this.cleaned = start + planes[0]!.length;
   }
 
-  /** So much of the clean sound, the rest as it was. */
+  /** The share of the clean sound; the rest is the original. */
   blend(start: number, length: number, strength: number): Planes {
     const planes = this.read(start, length);
     channels(this.after).forEach((clean, channel) => {

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
 from hamiltone.audio.mp3 import lame_scale
-from hamiltone.audio.partial import PartialFile
+from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
 
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
@@ -32,7 +32,7 @@ _WMA_FRAME = 2048
 _LIMIT = 4.0  # in full scales, of lossy codecs
 
 
-class MediaWriter:
+class MediaWriter(PartialWriter):
     """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
     The sound is encoded and replaces that of `source`, starting at the same time. All other streams of the source are
@@ -139,25 +139,18 @@ class MediaWriter:
         samples = block if block.dtype.kind == "f" else block * 2.0**-31
         return (samples.clip(-_LIMIT, _LIMIT) / self._scale).astype(self._sample_type)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        try:
-            if failure is None:
-                with self._partial.errors_in_one_line():
-                    if self._stream.name.startswith("wma"):  # the encoder never emits its last frame
-                        self.write(np.zeros((_WMA_FRAME, self._source.channels), np.float32))
-                    self._container.mux(self._stream.encode(None))
-                    if self._copy:
-                        self._copy.mux_until(float("inf"))
-                    self._container.close()
-                    self._partial.sink.check()
-                if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
-                    raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
-                self._partial.commit()
-        finally:
-            self._end()
+    def _finish(self) -> None:
+        with self._partial.errors_in_one_line():
+            if self._stream.name.startswith("wma"):  # the encoder never emits its last frame
+                self.write(np.zeros((_WMA_FRAME, self._source.channels), np.float32))
+            self._container.mux(self._stream.encode(None))
+            if self._copy:
+                self._copy.mux_until(float("inf"))
+            self._container.close()
+            self._partial.sink.check()
+        if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
+            raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
+        self._partial.commit()
 
     def _end(self) -> None:
         if self._copy:

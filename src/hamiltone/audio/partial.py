@@ -4,10 +4,11 @@ import os
 import secrets
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from hamiltone.errors import InputError
 from hamiltone.leftovers import create, sweep
@@ -60,6 +61,30 @@ class PartialFile:
         except self._errors as error:
             reason = getattr(error, "error_string", str(error))
             raise InputError(f"{self._target}: cannot write: {' '.join(reason.split())}") from error
+
+
+class PartialWriter(ABC):
+    """A writer whose file is complete when its ``with`` block is left, and is removed if the block raises."""
+
+    _partial: PartialFile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        try:
+            if failure is None:
+                self._finish()
+        finally:
+            self._end()
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Write what is left and commit the file."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Close everything and discard the file, unless it has been committed."""
 
 
 class Sink:

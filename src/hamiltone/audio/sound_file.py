@@ -23,7 +23,7 @@ from hamiltone.audio.formats import (
     wav_or_rf64,
 )
 from hamiltone.audio.mp3 import Mp3, lame_scale, says_length
-from hamiltone.audio.partial import PartialFile
+from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
 
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
@@ -114,7 +114,7 @@ def _promised_frames(frames: int, log: str) -> int:
     return frames * claimed // present if 0 < present < claimed < _STREAMED_SIZE else frames
 
 
-class SoundFileWriter:
+class SoundFileWriter(PartialWriter):
     """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
     Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
@@ -173,16 +173,12 @@ class SoundFileWriter:
                 self._file.write(block[start : start + _WRITE_FRAMES])
                 self._partial.sink.check()
 
-    def __enter__(self) -> Self:
-        return self
+    def _finish(self) -> None:
+        with self._partial.errors_in_one_line():
+            self._file.close()
+        self._partial.commit(self._tail)
 
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        try:
-            if failure is None:
-                with self._partial.errors_in_one_line():
-                    self._file.close()
-                self._partial.commit(self._tail)
-        finally:
-            with suppress(InputError), self._partial.errors_in_one_line():
-                self._file.close()
-            self._partial.discard()
+    def _end(self) -> None:
+        with suppress(InputError), self._partial.errors_in_one_line():
+            self._file.close()
+        self._partial.discard()

@@ -114,7 +114,7 @@ def folder(
     path: Annotated[str, typer.Option(help="fused, explicit or both, comma-separated.")] = "fused,explicit",
     as_json: Json = False,
 ) -> None:
-    """The real-time factor over a folder of recordings, as the paper's Table 3 takes it, with random weights.
+    """The real-time factor over a folder of recordings, as in the paper's Table 3, with random weights.
 
     Example: hamiltone bench folder DNS/dev_testset --preset qtransformer-dns
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hamiltone.cli.options import printable
+from hamiltone.cli.options import Model, Strength, printable
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,16 +25,9 @@ def corpus(
     address: Annotated[
         str | None, typer.Option(help="Join a running Ray cluster; default: Ray on this machine alone.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
-        ),
-    ] = None,
-    strength: Annotated[
-        float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
-    ] = 1.0,
-    format: Annotated[str, typer.Option(help="Of the results: flac or wav.")] = "flac",
+    model: Model = None,
+    strength: Strength = 1.0,
+    format: Annotated[str, typer.Option(help="Format of the results: flac or wav.")] = "flac",
     score: Annotated[bool, typer.Option("--score", help="Rate each clip with DNSMOS, before and after.")] = False,
     keep: Annotated[
         str | None, typer.Option(metavar="EXPRESSION", help="Rows of the manifest to keep: 'dnsmos_ovrl > 2.8'.")
@@ -66,7 +59,7 @@ def corpus(
     job = Job(source, out, model, strength, format, score, keep)
     with (
         Path(os.devnull).open("w") as nowhere,
-        redirect_stdout(nowhere),  # where Ray prints that workers died, which is no news: their clips are done again
+        redirect_stdout(nowhere),  # Ray prints there that workers died; their clips are done again anyway
         RayEngine(_workers(workers), address) as engine,
         progress_page() as tick,
     ):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hamiltone.allocator import keep_freed_memory
-from hamiltone.cli.options import printable
+from hamiltone.cli.options import Model, Strength, printable
 from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
 
@@ -35,15 +35,8 @@ def enhance(
             "output. Default: noisy.wav to noisy.enhanced.wav, takes/ to takes.enhanced/.",
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
-        ),
-    ] = None,
-    strength: Annotated[
-        float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
-    ] = 1.0,
+    model: Model = None,
+    strength: Strength = 1.0,
     keep: Annotated[
         str | None,
         typer.Option(

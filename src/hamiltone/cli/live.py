@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from hamiltone.cli.options import Strength
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ def live(
     channels: Annotated[int, typer.Option(help="Channels, interleaved in a pipe; all get the same gain.")] = 1,
     separate: Annotated[bool, typer.Option("--separate", help="Enhance every channel by itself.")] = False,
     model: Annotated[str, typer.Option(metavar="NAME|FILE", help="A model for streams, bundled or a file.")] = "live",
-    strength: Annotated[
-        float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
-    ] = 1.0,
+    strength: Strength = 1.0,
     microphone: Annotated[
         str | None, typer.Option("--input", metavar="DEVICE", help="Number or part of a name.")
     ] = None,
@@ -45,7 +44,7 @@ def live(
     threads: Annotated[int, typer.Option(help="CPU threads; one is best for a frame at a time.")] = 1,
     devices: Annotated[bool, typer.Option("--devices", help="List the audio devices and exit.")] = False,
     stats: Annotated[bool, typer.Option("--stats", help="Print at the end how long frames took.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print that as JSON, on standard error.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, on standard error.")] = False,
 ) -> None:
     """Remove noise from live sound.
 

@@ -1,16 +1,28 @@
-"""Shared by several verbs: parsing of lists, and progress on the terminal.
+"""Shared by several verbs: options, parsing of lists, and progress on the terminal.
 
 rich is imported only where it prints, so that the help comes at once.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
+    ),
+]
+Strength = Annotated[
+    float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
+]
 
 
 def rules(option: str, text: str) -> list[str]:

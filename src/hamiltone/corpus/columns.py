@@ -93,6 +93,6 @@ def column_results(batch: dict[str, Any]) -> list[Result]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of numpy's as Python's, NaN as None."""
+    """A numpy scalar as a plain Python value, NaN as None."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and math.isnan(value) else value

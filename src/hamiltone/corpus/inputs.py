@@ -54,7 +54,7 @@ def default_id(path: str, offset: float | None, duration: float | None) -> str:
     >>> default_id("a.wav", None, 2.5), default_id("a.wav", 10800.25, 2.5), default_id("a.wav", 3.0, None)
     ('a.wav', 'a.wav#10800.25+2.5', 'a.wav#3')
     """
-    if offset is None:  # without one, a duration only informs
+    if offset is None:  # without an offset, the duration is for information only
         return path
     return f"{path}#{offset:.12g}" + ("" if duration is None else f"+{duration:.12g}")
 
@@ -103,7 +103,7 @@ def _list(source: Path, output: Path) -> Iterator[Row]:
 
 
 def _folder(source: Path, output: Path) -> Iterator[Row]:
-    """Every audio file below a folder, in the order of the names, behind links too; none is in the output."""
+    """Every audio file below a folder in the order of the names, behind links too, except in the output folder."""
     seen, closed = {os.path.realpath(source), os.path.realpath(output)}, list[OSError]()
     for root, folders, names in os.walk(source, onerror=closed.append, followlinks=True):
         places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}

@@ -1,7 +1,7 @@
 """The list of finished clips, which outlives the run: one line of JSON each, append-only.
 
-A line is written after the clip's file is in place and synced, and is itself synced before it is reported. So whatever
-is killed, and whenever, a clip in the list is complete; a missing one is done again, with the same result.
+A line is written after the clip's file is in place and synced, and is itself synced before it is reported. So no
+matter what is killed and when, a clip in the list is complete; a missing one is done again, with the same result.
 """
 
 import json

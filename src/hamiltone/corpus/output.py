@@ -39,9 +39,9 @@ class RunFolder:
 
     @contextmanager
     def claimed(self, settings: dict[str, Any]) -> Iterator[None]:
-        """Make the folder, or find that it is of this very run, and keep any other out of it while the block lasts.
+        """Create the folder, or check that it belongs to this run, and keep other runs out while the block lasts.
 
-        An `InputError` tells what differs.
+        An `InputError` says what differs.
         """
         with ExitStack() as open_files:
             try:
@@ -61,7 +61,7 @@ class RunFolder:
             yield
 
     def _is_ours(self) -> bool:
-        """Whether a run began here, be it that it was killed before it could say which."""
+        """Whether a run began here, even if it was killed before it wrote its settings."""
         return self._settings.exists() or (
             self.path.is_dir() and all(path == self._state for path in self.path.iterdir())
         )
@@ -96,7 +96,7 @@ class RunFolder:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that adds a row to a file that is there whole or not at all, even after a loss of power."""
+    """A function that adds a row to a file, which appears whole or not at all, even after a loss of power."""
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
 

@@ -19,7 +19,7 @@ _BYTES = 1 << 20
 
 @contextmanager
 def as_file(clip: Clip) -> Iterator[Path]:
-    """The clip as a file of its own: the one that is there, or a copy of the part that it is."""
+    """The clip as a file of its own: the original if the clip is all of it, else a copy of its part."""
     if clip.byte_count is None and clip.offset is None:
         yield Path(clip.path)
         return

@@ -127,7 +127,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
             if pace.new == expected:
                 break
         else:
-            for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may take the next one along
+            for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may lose the next one too
                 for results in engine([clip], job, 1):
                     pace.add(results)
             pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
@@ -137,7 +137,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
 
 
 def _check(job: Job) -> None:
-    """Find out before any worker starts whether there is a model, and what rates."""
+    """Check before any worker starts that the settings are valid, and that the model and the ratings are available."""
     from hamiltone.metrics import check_metrics
     from hamiltone.runtime.backend import resolve_model
 

@@ -1,4 +1,4 @@
-"""The paper's claims, and controls of our own, each with the criterion that we hold it to."""
+"""The paper's claims, and controls of our own, each with the criterion that decides it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hamiltone.paper.store import Evidence
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, by what we judge it, on which measurement, and over what its intervals are.
+    """What is claimed, how it is judged, from which measurement, and what its intervals are taken over.
 
     `control` marks questions of ours that a claim of the paper must survive. `place` is where the paper says it.
     """
@@ -30,7 +30,7 @@ class Claim:
 
 
 def judge_claim(claim: Claim, evidence: Evidence) -> Judgement:
-    """The judgement of a claim; not tested where something that it needs is missing."""
+    """The judgement of a claim; not tested if something that it needs is missing."""
     try:
         return claim.judge(evidence)
     except MissingError:
@@ -183,7 +183,7 @@ CLAIMS = (
         for claim in (
             Claim(
                 f"formulas-{scale}",
-                f"Both formulas give like outputs on the same q, k, v; scale {_SCALE[scale]}",
+                f"Both formulas give similar outputs on the same q, k, v; scale {_SCALE[scale]}",
                 "Figure 4(b, c)",
                 "correlation above 0.7 in both models",
                 "outputs",
@@ -252,7 +252,7 @@ CLAIMS = (
     ),
     Claim(
         "bundled-twins",
-        "The two bundled twins, of one seed, are equally good; this speaks of two files of weights, not of rules",
+        "The two bundled twins, of one seed, are equally good; this is about two files of weights, not about the rules",
         "control",
         "all differences within the margins",
         "voicebank",

@@ -1,4 +1,4 @@
-"""What we hold each claim to, on typed results: one function for each kind of question."""
+"""The criteria for claims, computed from typed results: one function for each kind of question."""
 
 from itertools import product
 
@@ -145,7 +145,7 @@ def coupled(evidence: Evidence) -> Judgement:
 
 
 def low_agreement(evidence: Evidence) -> Judgement:
-    """Components rarely have their largest weight at one position."""
+    """Components rarely have their largest weight at the same position."""
     (top,) = some(one for one in find(evidence, "agreement", Agreements).tops if one.count == 1)
     return Judgement(below(top.overall, line("low_agreement")), (("top-1", top.overall),))
 
@@ -184,7 +184,7 @@ def _both_models(found: tuple[Spread, ...]) -> tuple[tuple[str, Spread], ...]:
 
 
 def formulas(scale: str, evidence: Evidence) -> Judgement:
-    """Both formulas give like outputs."""
+    """Both formulas give similar outputs."""
     found = pick(find(evidence, "outputs", Outputs).similarity.formulas, scale)
     numbers = _both_models(found)
     return Judgement(every(*(above(one, line("correlated")) for one in found)), numbers)

@@ -74,12 +74,12 @@ def need(value: V | None) -> V:
 
 
 def line(name: str) -> float:
-    """One of the lines that claims are held to."""
+    """One of the fixed limits by which claims are judged."""
     return float(reference()["lines"][name])
 
 
 def margin(metric: str) -> float | None:
-    """Within which two rules count as equally good by a metric; None where no margin was fixed."""
+    """The difference within which two rules count as equally good by a metric; None if no margin was fixed."""
     found = reference()["margins"].get(metric)
     return None if found is None else float(found)
 
@@ -108,7 +108,7 @@ def within(value: Spread, low: float, high: float) -> Verdict:
 
 
 def exactly(condition: bool) -> Verdict:
-    """Of what is counted or an identity: there is nothing to be undecided about."""
+    """The verdict on a count or an identity, which has no interval and is never undecided."""
     return Verdict.SUPPORTED if condition else Verdict.CONTRADICTED
 
 

@@ -19,12 +19,12 @@ PAIRS = {"compact": ("compact-shared", "compact-hamilton"), "toy": ("toy", "toy-
 """Bundled models with shared and with Hamilton scores that were trained alike; the first pair is the best."""
 
 TEST_SEED = 2**31 - 2
-"""Of the synthetic speech; training holds out another."""
+"""The seed of the synthetic speech; that of held-out data in training is another."""
 
 
 @dataclass(frozen=True)
 class Twins:
-    """Two models that differ in their score rule alone."""
+    """Two models that differ only in their score rule."""
 
     name: str
     shared: Enhancer
@@ -41,7 +41,7 @@ class Utterance:
 
 
 def check_pair(name: str | None = None) -> str:
-    """The name of a bundled pair; by default that of the best there is."""
+    """The name of a bundled pair; by default the best one."""
     chosen = name or next(iter(PAIRS))
     if chosen not in PAIRS:
         raise InputError(f"there is no pair {chosen}; the bundled ones are {', '.join(PAIRS)}")

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Printed:
-    """One printed number; `decimals` is how many digits stand behind its point, `spread` what stands beside it."""
+    """One printed number; `decimals` counts the digits after its point, `spread` is its interval or deviation."""
 
     value: float
     decimals: int = 0

@@ -1,4 +1,4 @@
-"""What a measurement returns: one dataclass for each, of numbers and never of words about them."""
+"""What a measurement returns: one dataclass for each, with numbers and no words about them."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ SUBSPACES = ((5, 2), (16, 4), (32, 8))
 METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr")
 """Of Table 2."""
 MODELS = ("qtransformer", "qconformer")
-"""Whose speed Table 3 compares."""
+"""The models whose speed Table 3 compares."""
 MEAN_SECONDS = 15.3
 """The mean length of the utterances behind the paper's CPU times."""
 MODEL_SPEEDS = {"model-speed": 4.0, "model-speed-10s": 10.0, "model-speed-15s": MEAN_SECONDS}
@@ -97,7 +97,7 @@ class SystemScores:
 
 @dataclass(frozen=True)
 class Quality:
-    """Every report of a test set, and shared less Hamilton scores of the bundled twins, file by file."""
+    """Every report of a test set, and shared minus Hamilton scores of the bundled twins, file by file."""
 
     systems: tuple[SystemScores, ...]
     twins: dict[str, Spread]
@@ -146,7 +146,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Theorems:
-    """Appendix C, and whether trained layers have the bilinear scores that it speaks of."""
+    """Appendix C, and whether trained layers have the bilinear scores that it assumes."""
 
     subspaces: tuple[SubspaceCheck, ...]
     gradients: GradientCheck
@@ -164,7 +164,7 @@ class SeedAccuracy:
 
 @dataclass(frozen=True)
 class Classifier:
-    """Reports of other commands on trained classifiers; `difference` is shared less Hamilton, seed by seed.
+    """Reports of other commands on trained classifiers; `difference` is shared minus Hamilton, seed by seed.
 
     `before` and `after` are the correlations of gradient norms at the start and in each trained layer.
     """
@@ -228,7 +228,7 @@ class Coupling:
 class Twins:
     """Score rules trained alike from several seeds.
 
-    `differences` are shared less another variant, by its name and by metric, over seeds and files; `ks_beyond_seed` is
+    `differences` are shared minus another variant, by its name and by metric, over seeds and files; `ks_beyond_seed` is
     how much further shared and Hamilton outputs are apart than shared ones of two seeds.
     """
 

@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from hamiltone.atomic import write_text
+from hamiltone.benchmark.machine import Machine
 from hamiltone.errors import InputError
 from hamiltone.paper.results import TYPES, Result
 
@@ -28,20 +29,14 @@ class ModelFacts:
 
 
 @dataclass(frozen=True)
-class Made:
-    """How a result came about: the command as given, the models and data, and the machine."""
+class Made(Machine):
+    """How a result came about: the machine, the command as given, the data and the models."""
 
     command: str
     quick: bool
     seconds: float
     data: str
     models: tuple[ModelFacts, ...]
-    cpu: str
-    threads: int
-    python: str
-    torch: str
-    hamiltone: str
-    commit: str
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ def folder_of(results: Path, *, quick: bool) -> Path:
 
 
 def write_result(results: Path, stored: Stored[Result]) -> Path:
-    """Keep a result below a folder, which is made if need be; the file appears whole or not at all."""
+    """Store a result below a folder, which is created if needed; the file appears whole or not at all."""
     path = folder_of(results, quick=stored.made.quick) / f"{stored.name}.json"
     content = {"name": stored.name, "made": asdict(stored.made), "result": asdict(stored.result)}
     text = json.dumps(_without_nan(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -88,7 +83,7 @@ def read_result(path: Path) -> Stored[Result]:
 
 
 def read_results(results: Path) -> dict[str, Stored[Result]]:
-    """Everything that is kept, the full run of a name before the quick one."""
+    """All stored results by name: the full run if there is one, else the quick one."""
     found = {}
     for name in TYPES:
         for quick in (False, True):
@@ -100,7 +95,7 @@ def read_results(results: Path) -> dict[str, Stored[Result]]:
 
 
 def _without_nan(value: Any) -> Any:
-    """NaN as null: JSON has none."""
+    """NaN as null, since JSON has no NaN."""
     if isinstance(value, dict):
         return {key: _without_nan(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

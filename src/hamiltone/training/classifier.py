@@ -1,6 +1,5 @@
 """The base of the image and text tasks: cross-entropy for training, accuracy for validation."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,10 +9,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hamiltone.errors import InputError
-from hamiltone.models import Header, load_classifier, save_checkpoint
+from hamiltone.models import Header, TextConfig, VisionConfig, build, load_classifier, save_checkpoint
 from hamiltone.training.config import Recipe, Table
 from hamiltone.training.reading import overlay, use_rule
-from hamiltone.training.task import HeldOutData, KeyedData, Media
+from hamiltone.training.task import HeldOutData, KeyedData, Media, start_from
 
 C = TypeVar("C")
 Batch = tuple[Tensor, Tensor]
@@ -34,12 +33,14 @@ class ClassifierRecipe(Recipe):
     """Cross-entropy."""
 
 
-class ClassifierTask(ABC):
-    """Trains a model from inputs to class scores; a subclass opens the data and builds the model."""
+class ClassifierTask:
+    """Trains a model from inputs to class scores; a subclass opens the data and completes the configuration."""
 
     select_by = "accuracy"
     higher_is_better = True
     unit: str
+    config: VisionConfig | TextConfig
+    classes: tuple[str, ...]
     training: KeyedData
     validation: HeldOutData
 
@@ -50,13 +51,13 @@ class ClassifierTask(ABC):
         if recipe.init is not None:
             self.start, self.start_header = load_classifier(Path(recipe.init))
 
-    @abstractmethod
     def build(self) -> nn.Module:
         """A fresh model, or one with the weights to start from."""
+        return start_from(self.start, build(self.config), self._init)
 
-    @abstractmethod
     def header(self, facts: dict[str, Any]) -> Header:
-        """The header of a checkpoint of the model."""
+        """The configuration and the names of the classes."""
+        return Header(self.config, training=facts, classes=self.classes)
 
     def compile(self, model: nn.Module) -> None:
         model.compile()

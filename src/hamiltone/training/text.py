@@ -9,10 +9,9 @@ from pydantic import Field, PlainSerializer, PlainValidator, PositiveInt
 
 from hamiltone.data.text import Vocabulary, read_glue, split_held_out
 from hamiltone.data.text_samples import SentenceSamples, sentence_batches
-from hamiltone.models import Header, TextClassifier, TextConfig, build
+from hamiltone.models import Header, TextConfig
 from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
 from hamiltone.training.config import Table
-from hamiltone.training.task import start_from
 
 TextModel = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfig())), PlainSerializer(asdict)]
 
@@ -67,10 +66,6 @@ class TextTask(ClassifierTask):
         self.training = SentenceSamples(train, self.vocabulary, word_dropout=recipe.data.word_dropout, seed=recipe.seed)
         self.validation = sentence_batches(held_out, self.vocabulary)
 
-    def build(self) -> TextClassifier:
-        """A fresh model, or one with the weights to start from."""
-        return start_from(self.start, build(self.config), self._init)
-
     def header(self, facts: dict[str, Any]) -> Header:
         """The configuration, the names of the classes and the words."""
-        return Header(self.config, training=facts, classes=self.classes, words=self.vocabulary.words)
+        return replace(super().header(facts), words=self.vocabulary.words)

@@ -3,17 +3,16 @@
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
 from hamiltone.data.files import Progress
 from hamiltone.data.vision import read_images, split_held_out
 from hamiltone.data.vision_samples import Augmentation, AugmentedImages, ImageBatches
-from hamiltone.models import Header, ImageClassifier, VisionConfig, build
+from hamiltone.models import VisionConfig
 from hamiltone.training.classifier import ClassifierRecipe, ClassifierTask, parse_config
 from hamiltone.training.config import Table
-from hamiltone.training.task import start_from
 
 VisionModel = Annotated[VisionConfig, PlainValidator(partial(parse_config, VisionConfig())), PlainSerializer(asdict)]
 Augmented = Annotated[Augmentation, PlainValidator(partial(parse_config, Augmentation())), PlainSerializer(asdict)]
@@ -55,11 +54,3 @@ class VisionTask(ClassifierTask):
         train, held_out = split_held_out(images, recipe.data.held_out)
         self.training = AugmentedImages(train, recipe.data.augmentation, seed=recipe.seed)
         self.validation = ImageBatches(held_out)
-
-    def build(self) -> ImageClassifier:
-        """A fresh model, or one with the weights to start from."""
-        return start_from(self.start, build(self.config), self._init)
-
-    def header(self, facts: dict[str, Any]) -> Header:
-        """The configuration and the names of the classes."""
-        return Header(self.config, training=facts, classes=self.classes)

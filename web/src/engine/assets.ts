@@ -1,4 +1,4 @@
-/** All that the page needs beside its own code, fetched once when it loads; after that it asks for nothing. */
+/** Everything that the page needs besides its own code, fetched once when it loads; after that it requests nothing. */
 
 declare const __RUNTIME__: string; // the name of onnxruntime's compressed code
 
@@ -19,7 +19,7 @@ async function get(path: string): Promise<ArrayBuffer> {
   return response.arrayBuffer();
 }
 
-/** Some servers hand out a .gz file unpacked already. */
+/** Some servers send a .gz file already unpacked. */
 async function unpack(bytes: ArrayBuffer): Promise<ArrayBuffer> {
   const [first, second] = new Uint8Array(bytes, 0, 2);
   if (first !== 0x1f || second !== 0x8b) return bytes;

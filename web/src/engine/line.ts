@@ -19,7 +19,7 @@ export interface LineEvents {
   failed(reason: string): void;
 }
 
-const GONE = "The microphone is gone. Plug it in again and start anew.";
+const GONE = "The microphone was disconnected. Plug it in and start again.";
 
 /** A microphone that is open, with the audio thread behind it. */
 class Line {
@@ -113,7 +113,7 @@ export class Live {
   }
 }
 
-/** Takes down what the microphone hears, until it is stopped. */
+/** Records the microphone until it is stopped. */
 export class Recorder {
   private readonly chunks: Float32Array[] = [];
   private line: Line | null = null;
@@ -132,7 +132,7 @@ export class Recorder {
     this.line = new Line(this.context, microphone, port2, events);
   }
 
-  /** What was heard, or null if that is nothing. */
+  /** What was recorded, or null if there is nothing. */
   stop(): AudioBuffer | null {
     this.line?.close();
     const length = this.chunks.reduce((sum, chunk) => sum + chunk.length, 0);

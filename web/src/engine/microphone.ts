@@ -5,7 +5,7 @@ export class MicrophoneError extends Error {}
 
 export async function openMicrophone(): Promise<MediaStream> {
   if (!navigator.mediaDevices) {
-    throw new MicrophoneError("Browsers only give the microphone to pages that come by https or from this computer.");
+    throw new MicrophoneError("Browsers only allow the microphone on pages served over https or from this computer.");
   }
   try {
     return await navigator.mediaDevices.getUserMedia({
@@ -18,7 +18,7 @@ export async function openMicrophone(): Promise<MediaStream> {
 
 function reason(error: unknown): string {
   const name = error instanceof DOMException ? error.name : "";
-  if (name === "NotAllowedError") return "The browser did not allow the microphone. Allow it beside the address of this page.";
+  if (name === "NotAllowedError") return "The browser did not allow the microphone. Allow it next to the address of this page.";
   if (name === "NotFoundError") return "There is no microphone.";
   if (name === "NotReadableError") return "The microphone is in use by another program, or broken.";
   return "The microphone could not be opened.";

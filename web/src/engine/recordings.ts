@@ -7,7 +7,7 @@ import type { Assets } from "./assets.ts";
 import type { FromRecordings, ToRecordings } from "./messages.ts";
 
 const MOST_SAMPLES = 150e6; // over all channels: before and after together take eight bytes for each
-const COMMAND = "The command hamiltone enhance takes it.";
+const COMMAND = "Use the command hamiltone enhance instead.";
 
 export class Recordings {
   private readonly worker = new Worker(new URL("./recordings.worker.ts", import.meta.url), { type: "module" });
@@ -99,7 +99,7 @@ async function decode(bytes: ArrayBuffer): Promise<AudioBuffer> {
   try {
     return await context.decodeAudioData(bytes);
   } catch {
-    throw new BrokenFile("This file cannot be read: it is no recording that this browser knows, or it is damaged.");
+    throw new BrokenFile("This file cannot be read: it is damaged, or not a recording that this browser can play.");
   }
 }
 

@@ -91,7 +91,7 @@ function reader(view: DataView, { kind, bytes }: Format): (at: number) => number
   if (kind === FLOAT && bytes === 8) return (at) => view.getFloat64(at, true);
   if (kind === ALAW && bytes === 1) return (at) => alaw(view.getUint8(at));
   if (kind === MULAW && bytes === 1) return (at) => mulaw(view.getUint8(at));
-  throw new BrokenFile(`This WAV file has samples of a kind that is not understood (${kind}, ${8 * bytes} bits).`);
+  throw new BrokenFile(`This WAV file has samples of an unknown kind (${kind}, ${8 * bytes} bits).`);
 }
 
 function alaw(code: number): number {

@@ -1,5 +1,5 @@
 /**
- * What stands between the audio thread, which must never wait, and the worker, which sometimes is late.
+ * The buffer between the audio thread, which must never wait, and the worker, which is sometimes late.
  *
  * Nothing sounds until `prefill` samples are there. When it runs dry it counts that and fills up again; what would let
  * the delay grow beyond `most` is dropped, down to the prefill.

@@ -8,7 +8,7 @@ declare class AudioWorkletProcessor {
   readonly port: MessagePort;
 }
 
-/** What the page hears of the line. */
+/** What the page is told about the line. */
 export interface LineReport {
   /** Peaks of the last chunks, of full scale one. */
   heard: number;

@@ -1,6 +1,6 @@
 /** Fourier transforms of real signals. */
 
-/** Of a length that is a power of two. */
+/** The transform of a length that is a power of two. */
 export class Fft {
   readonly bins: number;
   private readonly cos: Float64Array;
@@ -54,7 +54,7 @@ export class Fft {
     for (let n = 0; n < size; n++) signal[n] = re[n]! / size;
   }
 
-  /** Of a complex signal, in place: radix two. */
+  /** The transform of a complex signal, in place: radix two. */
   transform(re: Float64Array, im: Float64Array): void {
     const { size, order, cos, sin } = this;
     for (let n = 0; n < size; n++) {
@@ -83,7 +83,7 @@ export class Fft {
   }
 }
 
-/** Of any length, by Bluestein's convolution with a chirp; only the power of each bin is told. */
+/** The transform of any length, by Bluestein's convolution with a chirp; only the power of each bin is returned. */
 export class PowerSpectrum {
   private readonly fft: Fft;
   private readonly cos: Float64Array; // the chirp

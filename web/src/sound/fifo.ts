@@ -31,7 +31,7 @@ export class Fifo {
     this.end += block.length;
   }
 
-  /** The first samples, which stay; the view is good until the next push. */
+  /** The first samples, which stay in the queue; the view is valid until the next push. */
   peek(length: number): Float32Array {
     return this.memory.subarray(this.start, this.start + length);
   }

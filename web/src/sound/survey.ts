@@ -58,7 +58,7 @@ export async function survey(source: Source, modelRate: number): Promise<Group[]
 function check(planes: Float32Array[]): void {
   for (const plane of planes) {
     for (const value of plane) {
-      if (!Number.isFinite(value)) throw new Error("The recording contains samples that are no numbers.");
+      if (!Number.isFinite(value)) throw new Error("The recording contains samples that are not numbers.");
     }
   }
 }

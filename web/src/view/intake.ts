@@ -1,4 +1,4 @@
-/** Where recordings come in: dropped, chosen or spoken. */
+/** Where recordings come in: dropped, chosen or recorded. */
 
 import { MicrophoneError } from "../engine/microphone.ts";
 import { Recorder } from "../engine/line.ts";

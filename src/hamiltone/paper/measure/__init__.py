@@ -40,7 +40,7 @@ FULL_ONLY = tuple(MODEL_SPEEDS)[1:]
 def measure(
     names: Iterable[str], options: Options, tick: Callable[[str], None] = lambda _: None
 ) -> Iterator[Stored[Result]]:
-    """Measure one by one, keep each result below the folder of the options, and yield it; `tick` hears what is next."""
+    """Measure one by one, keep each result below the folder of the options, and yield it; `tick` gets the next name."""
     study = Study(options, tick)
     for name in names:
         if options.quick and name in FULL_ONLY:

@@ -29,7 +29,7 @@ from hamiltone.paper.results import (
 )
 
 _SWEEP_TRIALS, _QUICK_SWEEP_TRIALS = 5, 3
-"""Of one setting of the sweep; the ratios of two trials differ by a few percent."""
+"""Trials of each setting of the sweep; the ratios of two trials differ by a few percent."""
 
 
 def agreements(study: Study) -> Agreements:
@@ -39,13 +39,13 @@ def agreements(study: Study) -> Agreements:
 
 
 def outputs(study: Study) -> Outputs:
-    """What the attentions of both twins give (Figures 3 and 4)."""
+    """The attention outputs of both twins (Figures 3 and 4)."""
     pair = study.pair()
     return Outputs(study_similarity(pair.shared, pair.hamilton, study.noisy()))
 
 
 def gradients(study: Study) -> Gradients:
-    """From the loss back to the scores, of untrained attention and of the Hamilton twin (Tables 6 to 8)."""
+    """Gradients of the loss by the scores, of untrained attention and of the Hamilton twin (Tables 6 to 8)."""
     setting = study.setting
     model, header = study.hamilton()
     study.use_data(f"random input of shape {setting.shape}, {setting.trials} trials, seed {setting.seed}")

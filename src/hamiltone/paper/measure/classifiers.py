@@ -77,7 +77,7 @@ def _minutes(runs: list[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
 
 
 def _similarity(content: dict[str, Any]) -> dict[str, Spread]:
-    """Without those of both formulas, which are a pair for each model."""
+    """The spreads of a report, without those of the two formulas, which are a pair for each model."""
     return {key: decode(Spread, one) for key, one in content.items() if isinstance(one, dict) and "mean" in one}
 
 
@@ -86,7 +86,7 @@ def _correlations(content: dict[str, Any]) -> dict[str, Correlation]:
 
 
 def _difference(accuracies: tuple[SeedAccuracy, ...]) -> Spread | None:
-    """Shared less Hamilton of the seeds that both have."""
+    """Shared minus Hamilton, over the seeds that both have."""
     shared, hamilton = (
         {one.seed: one.percent for one in accuracies if one.attention == attention}
         for attention in ("shared", "hamilton")

@@ -23,6 +23,6 @@ def costs(study: Study) -> Costs:
 
 
 def _counted(name: str) -> ScoreCost:
-    """Products and softmaxes that a rule forms when it scores every pair of units, whatever it says of itself."""
+    """Products and softmaxes that a rule really computes when it scores every pair of units, whatever it declares."""
     products, maps = counted_products(make_rule(name))
     return replace(score_cost(name), multiplications=products, softmaxes=maps)

@@ -68,7 +68,7 @@ def spectrograms(study: Study) -> Picture:
 
 
 def architecture(study: Study) -> Picture:
-    """Figure 6: the preset qconformer, run on half a second of silence and noted by forward hooks."""
+    """Figure 6: the preset qconformer, run on half a second of silence and recorded by forward hooks."""
     study.use_data("the preset qconformer on 0.5 s of silence")
     stages = diagrams.trace_stages(build(preset("qconformer")).eval(), torch.zeros(1, 8000), depth=4)
     return _draw(study, "figure6", lambda path: diagrams.architecture(stages, path))

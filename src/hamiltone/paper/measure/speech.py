@@ -76,7 +76,7 @@ def system_name(system: Path) -> str:
 
 
 def _evaluate(study: Study, root: Path) -> None:
-    """Judge the noisy input and the twins on the test set, unless a report of them is there."""
+    """Score the noisy input and the twins on the test set, unless their reports are there already."""
     clean, noisy = (root / folder for folder in FOLDERS["test"])
     there = {name for name, _ in read_reports(study.kept)}
     systems: list[System] = [Unprocessed(), *map(ModelName, study.pair_names)]

@@ -31,7 +31,7 @@ _PATHS = ("fused", "explicit")
 
 
 class UnpaddedHamilton(HamiltonScore):
-    """Hamilton scores, fused, with values as narrow as they are: what padding them to the keys' width is for."""
+    """Fused Hamilton scores without padding the values to the width of the keys: shows what the padding gains."""
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, *, mask: Tensor | None = None, causal: bool = False, dropout: float = 0.0
@@ -73,7 +73,7 @@ def _layer_speed(layers: dict[str, torch.nn.Module], length: int, quick: bool) -
 
 
 def _ratio(slow: list[float], fast: list[float]) -> Spread:
-    """Round by round: both met the same noise of the machine. Rounds may be few, as seeds are."""
+    """Round by round, since both met the same noise of the machine; by Student's t, since rounds may be few."""
     return student([a / b for a, b in zip(slow, fast, strict=True)])
 
 

@@ -19,8 +19,8 @@ class Options:
     """How to measure: with VoiceBank+DEMAND under `data` or synthetic speech, quickly or in full.
 
     `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
-    kind by `recipe`, `jobs` of them at a time. The analyses look at as many `utterances`, or at 64, quick ones at 4.
-    `command` is what the user gave.
+    kind by `recipe`, `jobs` of them at a time. The analyses look at `utterances` utterances, by default 64, or 4 if
+    `quick`. `command` is what the user gave.
     """
 
     data: Path | None = None
@@ -113,7 +113,7 @@ class Study:
 
     @property
     def setting(self) -> Setting:
-        """Table 6's; a quick run has fewer trials."""
+        """The setting of Table 6; a quick run has fewer trials."""
         return replace(Setting(), trials=10) if self.quick else Setting()
 
 

@@ -139,7 +139,7 @@ def _over_seeds(found: Sequence[Similarity]) -> OutputsOverSeeds:
 
 
 def _differences(first: Sequence[Trained], second: Sequence[Trained]) -> dict[str, Spread]:
-    """First less second by metric, over seeds and files. A seed's runs met the same data in the same order."""
+    """First minus second by metric, over seeds and files. The runs of a seed saw the same data in the same order."""
     return {
         metric: nested(
             [np.subtract(a.report.values(metric), b.report.values(metric)) for a, b in zip(first, second, strict=True)]

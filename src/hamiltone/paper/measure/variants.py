@@ -20,7 +20,7 @@ class Variant:
     times_heads: int = 1
 
     def overrides(self, heads: int) -> list[str]:
-        """What it changes in a recipe with `heads` heads; its checkpoints say so. All have the same parameters."""
+        """What it changes in a recipe with `heads` heads; its checkpoints record it. All have the same parameters."""
         return [f"model.attention={self.rule!r}", f"model.heads={self.times_heads * heads}"]
 
 
@@ -46,7 +46,7 @@ class Job:
 
     @property
     def checkpoint(self) -> Path:
-        """Of the best model."""
+        """The checkpoint of the best model."""
         return self.folder / "best.safetensors"
 
     @property

@@ -19,13 +19,13 @@ _INTRODUCTION = """# Results
 The paper's numbers beside ours. Written by `hamiltone reproduce pages` from the JSON files in results/; every number of
 ours comes from the runs that its section names. Intervals are 95 %: over utterances, files and a hundred trials by the
 bootstrap; over seeds of training, rounds of a timing and the few trials of the sweep by Student's t. A *quick* run has
-fewer utterances and trials; the full run of the same name takes its place on this page. What each claim of the paper
-comes to is in [findings.md](findings.md).
+fewer utterances and trials; the full run of the same name takes its place on this page. The verdicts on the paper's
+claims are in [findings.md](findings.md).
 """
 
 
 def write_pages(results: Path, docs: Path) -> list[Path]:
-    """Write RESULTS.md with its pictures and, where findings.md is there, its generated blocks; returns the pages."""
+    """Write RESULTS.md with its pictures and, if findings.md exists, its generated blocks; returns the pages."""
     evidence = read_results(results)
     page, findings = docs / "RESULTS.md", docs / "findings.md"
     try:
@@ -140,7 +140,7 @@ def _ours(one: Row) -> str:
 
 
 def verdict_table(evidence: Evidence) -> str:
-    """What became of each claim, as Markdown."""
+    """The verdict on each claim, as Markdown."""
     rows = []
     for claim in CLAIMS:
         found, stored = judge_claim(claim, evidence), evidence.get(claim.measurement)

@@ -33,7 +33,7 @@ def _rate(quantity: str, printed: Printed | None, rate: Spread | None, note: str
 
 
 def table10(evidence: Evidence) -> Section:
-    """Top-1 agreement by axis; heads of two models do not correspond, so ours have none of the paper's beside them."""
+    """Top-1 agreement by axis; heads of two models do not correspond, so ours are not paired with the paper's."""
     top = _tops(evidence).get(1)
     rows = []
     for name, number in reference()["table10"].items():
@@ -47,7 +47,7 @@ def table10(evidence: Evidence) -> Section:
             rows.append(row("agreement in %", name, number, note="a head of their model"))
     for head in top.heads if top else ():
         rows.append(_rate(f"ours: {short_layer(head.layer)}, head {head.head}", None, head.rate))
-    return Section(tuple(rows), f"{OTHER_MODEL} Heads of different models are not the same head: none is subtracted.")
+    return Section(tuple(rows), f"{OTHER_MODEL} Heads of different models do not correspond, so none are subtracted.")
 
 
 def table11(evidence: Evidence) -> Section:
@@ -71,8 +71,8 @@ def table11(evidence: Evidence) -> Section:
         row("maps", "Jensen-Shannon distance of components", None, of(maps, lambda it: it.distance), decimals=3),
     ]
     remark = (
-        f"{OTHER_MODEL} K/M is the chance of two random choices; *across utterances* sets a component beside another "
-        "one of a different utterance, which keeps the habits of a layer and removes what it hears. Argmax positions "
-        "of nearly flat maps disagree for no reason: hence the entropy, and a distance of whole maps."
+        f"{OTHER_MODEL} K/M is the chance of two random choices; *across utterances* compares a component with "
+        "another one of a different utterance, which keeps what is typical of a layer and removes what it hears. "
+        "Argmax positions of nearly flat maps disagree for no reason: hence the entropy, and a distance of whole maps."
     )
     return Section(tuple(rows), remark)

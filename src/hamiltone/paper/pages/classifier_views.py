@@ -42,7 +42,7 @@ def _speedup(evidence: Evidence, measurement: str, attention: str = "shared") ->
 
 
 def table13(evidence: Evidence) -> Section:
-    """CIFAR-100: accuracies and minutes of the trainings that other commands tell of, and how fast a step is."""
+    """CIFAR-100: accuracies and training minutes as other commands report them, and the time of a step."""
     found = get(evidence, "images", Classifier)
     rows = []
     for group, numbers in reference()["table13"].items():

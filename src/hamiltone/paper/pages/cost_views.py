@@ -38,10 +38,11 @@ def table9(evidence: Evidence) -> Section:
             slower = ours.ms["hamilton, unpadded"] / ours.ms["hamilton"]
             rows.append(row(group, "hamilton without padding, over with", None, slower, note="see below"))
     remark = (
-        "Latencies are of this CPU, theirs of an A100; both of our layers are fused, how theirs ran is not said. "
+        "Our latencies are from this CPU, theirs from an A100; our layers are both fused, the paper does not say how "
+        "theirs ran. "
         "Fused Hamilton attention pads its values with zeros to four times their width, because the fast kernel wants "
         "values as wide as keys: it forms 16 products for the values of a pair where 4 would do, 32 instead of 20 with "
-        "the scores. The rows *without padding* say how much longer it takes to leave that out."
+        "the scores. The rows *without padding* show how much longer it takes without."
     )
     return Section(tuple(rows), remark)
 

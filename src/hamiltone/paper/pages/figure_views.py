@@ -64,7 +64,7 @@ def figure4(evidence: Evidence) -> Section:
         plain = None if found is None else found.uniform[which]
         rows.append(row(group, "shared and a plain mean", None, plain, note="control"))
     remark = (
-        f"{OTHER_MODEL} The twins share seed, initialisation and order of data, so that their correlation says nothing "
-        "about independent training: the ablation does. A plain mean of the values has no scores at all."
+        f"{OTHER_MODEL} The twins share seed, initialisation and order of data, so their correlation says nothing "
+        "about independent training; the ablation does. A plain mean of the values has no scores at all."
     )
     return Section(tuple(rows), remark, _file(evidence, "figure4"))

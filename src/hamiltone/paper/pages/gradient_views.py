@@ -155,7 +155,8 @@ def theorems(evidence: Evidence) -> Section:
             for one in found.homogeneity
         ]
     remark = (
-        "The theorems speak of bilinear scores. With query-key norm and biases no trained layer has one: see its rows."
+        "The theorems are about bilinear scores. With query-key norm and biases no trained layer has one, as its row "
+        "shows."
     )
     return Section(tuple(rows), remark)
 

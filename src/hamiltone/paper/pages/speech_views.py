@@ -19,7 +19,7 @@ BESIDE = {
     "dns3-shared": "qconformer-shared",
     "dns3-hamilton": "qconformer-hamilton",
 }
-"""The row of Tables 2 and 3 that stands beside a system of ours, by its name."""
+"""The row of Tables 2 and 3 to show beside a system of ours, by its name."""
 _DNSMOS = {"ovrl": "dnsmos_ovrl", "sig": "dnsmos_sig", "bak": "dnsmos_bak", "p808": "dnsmos_p808"}
 
 
@@ -40,7 +40,7 @@ def table2(evidence: Evidence) -> Section:
         rows += [row("twins: shared - Hamilton", name, None, quality.twins[name], decimals=3) for name in twins]
     remark = (
         "Parameters are counted. Rows *measured here* are reports of `hamiltone evaluate`; a row of the paper beside "
-        "one is the nearest, not the same model."
+        "one is that of the nearest model, not of the same one."
     )
     return Section(tuple(rows), remark, wide=True)
 
@@ -90,7 +90,7 @@ def table3(evidence: Evidence) -> Section:
     remark = (
         "GPU factors need an A100. CPU factors are of this machine, waveform to waveform; *explicit* forms scores and "
         "maps by matrix products, *fused* runs in one kernel, for both rules alike. The paper says that conditions "
-        "were matched, not which; it measured on 448 utterances of 15.3 s on average."
+        "were matched, but not which ones; it measured on 448 utterances of 15.3 s on average."
     )
     return Section(tuple(rows), remark)
 

@@ -36,7 +36,7 @@ def ablation(evidence: Evidence) -> Section:
     ]
     remark = (
         f"{len(found.variants[0].runs)} seeds, {found.files} test files. Intervals are Student's over seeds; those of "
-        "differences let seeds and files vary. All variants have the same parameters, and those of one seed met the "
+        "differences let seeds and files vary. All variants have the same parameters, and those of one seed saw the "
         "same data in the same order."
     )
     return Section(tuple(rows), remark)
