@@ -36,7 +36,7 @@ def table9(evidence: Evidence) -> Section:
         rows.append(row(group, "speed-up", printed["speedup"], of(ours, lambda it: it.speedup)))
         if ours is not None and "hamilton, unpadded" in ours.ms:
             slower = ours.ms["hamilton, unpadded"] / ours.ms["hamilton"]
-            rows.append(row(group, "hamilton without padding, over with", None, slower, note="see below"))
+            rows.append(row(group, "hamilton without padding, over with", None, slower))
     remark = (
         "Latencies are of this CPU, theirs of an A100; both of our layers are fused, how theirs ran is not said. "
         "Fused Hamilton attention pads its values with zeros to four times their width, because the fast kernel wants "

@@ -93,8 +93,8 @@ def table8(evidence: Evidence) -> Section:
         rows.append(row("W with its start", f"{short_layer(moved.layer)}, key", None, moved.key_correlation))
     remark = (
         "*After* is the mean over the layers of one model of one seed, which has no interval. After training only the "
-        "input varies from trial to trial; before it, ours does so with new weights in each trial, as the paper has it "
-        '("by varying the model weights"), and with one set. The last rows '
+        "input varies from trial to trial; before it, ours does so with new weights in each trial, one reading of the "
+        'paper\'s "by varying the model weights", and with one set. The last rows '
         "correlate W_Q and W_K with their values before training: where they are near one, training has hardly begun."
     )
     return Section(tuple(rows), remark)
