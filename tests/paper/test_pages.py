@@ -169,6 +169,6 @@ def test_findings_say_which_settings_of_the_sweep_land_near_table_7():
     landings = (*settings.landings[:3], near, *settings.landings[4:])
     text = sweep_list({"gradient-settings": Stored("", MADE, replace(settings, landings=landings))})
     assert f"Within 5 % of both of Table 7's norms: {describe(near)}." in text
-    assert f"Nearest to both: {describe(near)}; 1.72e-03 and 4.87e-04" in text
+    assert f"Nearest to both: {describe(near)}; 1.72e-03 (1.71e-03 to 1.73e-03) and 4.87e-04 (4.86e-04" in text
     text = sweep_list({"gradient-settings": Stored("", MADE, settings)})
     assert "norms: no setting." in text and f"Within 5 % of the paper's 0.88: {describe(settings.landings[0])};" in text
