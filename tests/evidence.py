@@ -92,9 +92,12 @@ def whole_evidence() -> dict[str, Stored[Any]]:
 
 
 def changes(value: Any) -> list[tuple[str, Any]]:
-    """Every way to take one row or one interval out of a result, however deep, with a word on what was taken."""
+    """Every way to take one row, number or interval out of a result, however deep, with a word on what was taken."""
+    if isinstance(value, float):
+        return [("number", math.nan)]
     if isinstance(value, Spread):
-        return [("interval", replace(value, low=math.nan, high=math.nan))] if value.has_interval else []
+        gaps: list[tuple[str, Any]] = [("mean", replace(value, mean=math.nan))]
+        return gaps + ([("interval", replace(value, low=math.nan, high=math.nan))] if value.has_interval else [])
     if isinstance(value, dict):
         found = [(f"key {key}", {k: v for k, v in value.items() if k != key}) for key in value]
         return found + [(w, value | {key: new}) for key, entry in value.items() for w, new in changes(entry)]

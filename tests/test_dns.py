@@ -71,7 +71,6 @@ def test_the_chain_runs_on_a_folder_in_the_challenges_layout(challenge, tmp_path
     run("enhance", test, "-o", tmp_path / "enhanced", "--model", model)
     assert len(list((tmp_path / "enhanced").rglob("*.wav"))) == 8
     report = tmp_path / "dns" / "small.json"
-    report.parent.mkdir()
     run(
         "evaluate",
         "--noisy",

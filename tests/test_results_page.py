@@ -13,7 +13,13 @@ from hamiltone.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = sorted(set(re.findall(r"`(hamiltone [^`]+)`", (ROOT / "docs" / "RESULTS.md").read_text())))
-COMMANDS = [command for command in COMMANDS if command.split()[1:2] != [] and len(command.split()) > 2]
+COMMANDS = [command for command in COMMANDS if len(command.split()) > 2]
+KEPT = {
+    Path("results", f"{kind}-{data}.json")
+    for kind in ("accuracy", "runs", "similarity", "gradients")
+    for data in ("cifar100", "sst2")
+}
+"""Where `reproduce` looks for what other commands print."""
 
 
 def parse(words: list[str]):
@@ -33,12 +39,15 @@ def test_the_page_prints_commands_of_every_kind():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_printed_command_is_complete(command, monkeypatch):
     monkeypatch.chdir(ROOT)
+    command, _, target = command.partition(" > ")
     _, verb, *rest = shlex.split(command)
     options = parse([verb, *rest]).params
     if verb == "train":
         from hamiltone.training import load_recipe
 
         load_recipe(Path(options["recipe"]), options["overrides"])
+    if target:
+        assert options["as_json"] and Path(target) in KEPT
     if verb == "reproduce":
         from hamiltone.paper.pages.items import expand
 

@@ -82,3 +82,5 @@ def test_all_measures_everything_and_leaves_no_file_outside_its_folder(tmp_path,
     assert {path.stem for path in (results / "quick").glob("*.json")} == TYPES.keys() - {"ablation", *FULL_ONLY}
     assert {path.stem for path in (results / "quick" / "figures").iterdir()} == {f"figure{n}" for n in range(1, 7)}
     assert list(elsewhere.iterdir()) == [] and not list(results.glob("*.json"))
+    used = [json.loads((results / "quick" / f"figure{n}.json").read_text())["made"]["data"] for n in (1, 5)]
+    assert used == [f"the utterance synthetic-{n}, 0.3 s of synthetic speech" for n in (0, 1)]

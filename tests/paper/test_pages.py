@@ -12,7 +12,7 @@ from hamiltone.paper.pages.items import ITEMS, expand, measurements
 from hamiltone.paper.pages.rows import row
 from hamiltone.paper.pages.section import Section
 from hamiltone.paper.reference import Printed, reference
-from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, ModelSpeeds, SpeedCell
+from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, ModelSpeeds, Quality, SpeedCell, SystemScores
 from hamiltone.paper.store import Stored, read_results, write_result
 
 PRINTED = Printed(3.83, 2, "± 6.58")
@@ -78,6 +78,22 @@ def test_heads_of_two_models_are_not_subtracted(stored):
     found = rows("table10", stored)
     assert all(one.difference is None for (_, name), one in found.items() if "head" in name)
     assert sum("ours:" in name for _, name in found) == 8
+
+
+def test_table_13_has_every_attention_that_was_trained(stored):
+    found = rows("table13", stored)
+    assert all(found[name, "accuracy"].ours is not None for name in ("shared", "hamilton", "qtn"))
+    assert {name for name, quantity in found if quantity == "accuracy"} == reference()["table13"].keys()
+
+
+def test_table_5_takes_the_quality_of_speech_from_the_papers_model():
+    def quality(system):
+        systems = (SystemScores(system, 8, {"dnsmos_ovrl": around(2.5)}),)
+        found = rows("table5", {"dns": Stored("dns", MADE, Quality(systems, {}))})
+        return found["Speech (DNS-3, QTransformer)", "shared quality"].ours
+
+    assert quality("dns3-qtransformer-shared") == 2.5
+    assert quality("dns3-shared") is None  # that is the QConformer
 
 
 def test_table_9_tells_what_padding_costs(stored):
@@ -153,6 +169,6 @@ def test_findings_say_which_settings_of_the_sweep_land_near_table_7():
     landings = (*settings.landings[:3], near, *settings.landings[4:])
     text = sweep_list({"gradient-settings": Stored("", MADE, replace(settings, landings=landings))})
     assert f"Within 5 % of both of Table 7's norms: {describe(near)}." in text
-    assert f"Nearest to both: {describe(near)}; 1.72e-03 and 4.87e-04" in text
+    assert f"Nearest to both: {describe(near)}; 1.72e-03 (1.71e-03 to 1.73e-03) and 4.87e-04 (4.86e-04" in text
     text = sweep_list({"gradient-settings": Stored("", MADE, settings)})
     assert "norms: no setting." in text and f"Within 5 % of the paper's 0.88: {describe(settings.landings[0])};" in text

@@ -1,11 +1,15 @@
 import json
 import math
+import re
 
+import numpy as np
 import pytest
 
 from evidence import MADE, RESULTS, around, twins
 from hamiltone.errors import InputError
-from hamiltone.paper.results import LayerSpeed, LayerSpeeds, Quality, SystemScores
+from hamiltone.paper.measure.speech import read_reports
+from hamiltone.paper.pages.items import ITEMS, expand, measurements
+from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, Quality, SystemScores
 from hamiltone.paper.store import ModelFacts, Stored, decode, read_result, read_results, write_result
 
 SPEEDS = LayerSpeeds((LayerSpeed(512, {"shared": 1.5}, around(2.0)),))
@@ -62,6 +66,23 @@ def test_what_is_no_number_is_refused():
         decode(float, "many")
     with pytest.raises(TypeError):
         decode(int, None)
+
+
+def test_the_results_of_this_repository_name_a_commit_and_a_command_that_makes_them():
+    for name, one in read_results(RESULTS).items():
+        assert re.fullmatch(r"[0-9a-f]{7,}", one.made.commit), name
+        program, verb, *words = one.made.command.split()
+        named = expand(word for word in words if word in ITEMS | TYPES)
+        assert (program, verb) == ("hamiltone", "reproduce") and name in measurements(named), name
+
+
+def test_table_2_is_made_of_the_reports_that_lie_beside_it():
+    kept = {one.system: one.scores for one in read_results(RESULTS)["voicebank"].result.systems}
+    reports = dict(read_reports(RESULTS))
+    assert kept.keys() == reports.keys(), "hamiltone reproduce voicebank pages"
+    for name, report in reports.items():
+        means = {metric: float(np.nanmean(report.values(metric))) for metric in kept[name]}
+        assert means == pytest.approx({metric: one.mean for metric, one in kept[name].items()}), name
 
 
 def test_the_results_of_this_repository_can_be_read():

@@ -167,7 +167,7 @@ def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path
     assert reproduce().exit_code == 0
     assert {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in finished} == finished
     found = read_result(tmp_path / "results" / "ablation.json")
-    assert found.made.command == "hamiltone reproduce ablation --data data --seeds 3 --jobs 1"
+    assert found.made.command == "hamiltone reproduce ablation --data data --seeds 3 --jobs 1 --recipe toy.toml"
     assert [len(one.runs) for one in found.result.variants] == [3] * len(VARIANTS) and found.result.files == 3
     assert found.result.differences["hamilton"]["pesq"].has_interval
 

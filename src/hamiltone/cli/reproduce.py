@@ -52,7 +52,9 @@ def reproduce(
     given += [*(["--data", data.name] if data else []), *(["--quick"] if quick else [])]
     given += ["--pair", pair] if pair else []
     given += ["--utterances", str(utterances)] if utterances else []
-    given += ["--seeds", str(seeds), "--jobs", str(jobs)] if "ablation" in names else []
+    if "ablation" in names:
+        given += ["--seeds", str(seeds), "--jobs", str(jobs)]
+        given += ["--recipe", recipe.name] if recipe != Options.recipe else []
     options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, utterances, shlex.join(given))
     with spinner("starting") as say:
         new = {stored.name: stored for stored in measure(measurements(wanted), options, tick=say)}

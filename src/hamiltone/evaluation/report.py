@@ -97,7 +97,14 @@ def _without_nan(value: Any) -> Any:
 
 
 def write_report(path: Path, report: Report) -> Path:
-    """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV."""
+    """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV.
+
+    The folder is made if need be: scoring takes too long to fail for the lack of one.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
     write_text(path, json.dumps(to_json(report), indent=1))
     table = io.StringIO()
     writer = csv.writer(table)

@@ -16,6 +16,7 @@ from hamiltone.paper.judge import (
     every,
     exactly,
     find,
+    known,
     line,
     margin,
     need,
@@ -109,15 +110,15 @@ def theorems(evidence: Evidence) -> Judgement:
         for error in (one.hamilton_error, one.shared_error, one.hamilton_distance, one.shared_distance)
     ]
     errors += [found.gradients.aggregation_error, found.gradients.separation_error, found.gradients.crossing]
-    worst = max(errors)
+    worst = max(map(known, errors))
     return Judgement(exactly(worst < line("identity")), (("largest error", worst),))
 
 
 def bilinear(evidence: Evidence) -> Judgement:
     """Doubling the input makes the scores of every layer four times as large."""
     layers = some(find(evidence, "theorems", Theorems).homogeneity)
-    ratios = [one.ratio for one in layers]
-    near = 4 * line("speedup")  # a tenth of four
+    ratios = [known(one.ratio) for one in layers]
+    near = 4 * line("homogeneity")
     numbers = (("smallest ‖S(2X)‖/‖S(X)‖", min(ratios)), ("largest", max(ratios)))
     return Judgement(exactly(all(abs(ratio - 4) < near for ratio in ratios)), numbers)
 
@@ -137,7 +138,7 @@ def coupled(evidence: Evidence) -> Judgement:
     """Training raises the correlation of gradient norms, in models that have left their start."""
     found = find(evidence, "ablation", Twins)
     (runs,) = some(one.runs for one in found.variants if one.name == "hamilton")
-    moved = max(max(run.query_correlation, run.key_correlation) for run in some(runs))
+    moved = max(known(one) for run in some(runs) for one in (run.query_correlation, run.key_correlation))
     verdict = above(found.coupling.change, line("coupling"))
     if moved > line("moved"):
         verdict = Verdict.UNDECIDED  # weights that have hardly moved cannot tell what training does
@@ -153,7 +154,7 @@ def low_agreement(evidence: Evidence) -> Judgement:
 def above_chance(evidence: Evidence) -> Judgement:
     """They have it more often than components of different utterances."""
     (one,) = some(one for one in need(find(evidence, "agreement", Agreements).maps).shuffled if one.count == 1)
-    return Judgement(above(one.excess, 0.0), (("within", one.excess), ("across utterances", one.rate)))
+    return Judgement(above(one.excess, 0.0), (("more than across", one.excess), ("across utterances", one.rate)))
 
 
 def not_flat(evidence: Evidence) -> Judgement:

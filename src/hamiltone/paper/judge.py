@@ -73,6 +73,13 @@ def need(value: V | None) -> V:
     return value
 
 
+def known(value: float) -> float:
+    """A number without an interval; a gap in a file is read as NaN."""
+    if not math.isfinite(value):
+        raise MissingError("no number")
+    return value
+
+
 def line(name: str) -> float:
     """One of the fixed limits by which claims are judged."""
     return float(reference()["lines"][name])

@@ -25,7 +25,7 @@ def attention_maps(study: Study) -> Picture:
 
 
 def _maps(study: Study) -> tuple[Tensor, Tensor]:
-    noisy, pair = study.utterances()[0].noisy, study.pair()
+    noisy, pair = study.utterance(0).noisy, study.pair()
     return _middle(record(pair.shared, noisy)), _middle(record(pair.hamilton, noisy))
 
 
@@ -38,14 +38,14 @@ def _middle(layers: dict[str, AttentionCall]) -> Tensor:
 
 def output_distributions(study: Study) -> Picture:
     """Figure 3."""
-    noisy, pair = study.utterances()[0].noisy, study.pair()
+    noisy, pair = study.utterance(0).noisy, study.pair()
     shared, hamilton = (all_outputs(record(model, noisy)) for model in (pair.shared, pair.hamilton))
     return _draw(study, "figure3", lambda path: plots.output_distributions(shared, hamilton, path))
 
 
 def formula_scatter(study: Study) -> Picture:
     """Figure 4, with both scales of the Hamilton score."""
-    noisy, pair = study.utterances()[0].noisy, study.pair()
+    noisy, pair = study.utterance(0).noisy, study.pair()
     ours, theirs = record(pair.shared, noisy), record(pair.hamilton, noisy)
     panels = {"both models": (all_outputs(ours), all_outputs(theirs))}
     for scale in SCALES:
@@ -57,7 +57,7 @@ def formula_scatter(study: Study) -> Picture:
 @torch.no_grad()
 def spectrograms(study: Study) -> Picture:
     """Figure 5: one utterance."""
-    one, pair = study.utterances()[1], study.pair()
+    one, pair = study.utterance(1), study.pair()
     signals = {
         "clean": one.clean[0],
         "noisy": one.noisy[0],

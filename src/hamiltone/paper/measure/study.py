@@ -101,11 +101,20 @@ class Study:
         return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
 
     def utterances(self) -> list[Utterance]:
+        """All utterances of the analyses."""
         found = self._utterances
-        source = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
-        seconds = found[0].noisy.shape[-1] / 16_000
-        self.use_data(f"{len(found)} utterances of {seconds:g} s of {source}")
+        self.use_data(f"{len(found)} utterances of {self._source(found[0])}")
         return found
+
+    def utterance(self, number: int) -> Utterance:
+        """One of them, for a picture."""
+        found = self._utterances[number]
+        self.use_data(f"the utterance {found.name}, {self._source(found)}")
+        return found
+
+    def _source(self, one: Utterance) -> str:
+        corpus = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
+        return f"{one.noisy.shape[-1] / 16_000:g} s of {corpus}"
 
     def noisy(self) -> Iterable[Tensor]:
         """The noisy speech, one by one."""

@@ -89,7 +89,8 @@ def _section(name: str, section: Section, evidence: Evidence) -> str:
     if section.rows:
         lines += ["", (_wide_table if section.wide else _long_table)(section.rows).rstrip()]
     if item.whole:
-        lines += ["", "To make all of it: " + "; ".join(f"`{command}`" for command in item.whole) + "."]
+        commands = "; ".join(f"`{command}`" for command in item.whole)
+        lines += ["", f"To make all of it: {commands}{f'; and {item.more}' if item.more else ''}."]
     facts = [f"<sub>{_made(need, evidence[need].made)}</sub>" for need in item.needs if need in evidence]
     return "\n".join([*lines, "", "<br>\n".join(facts), ""])
 

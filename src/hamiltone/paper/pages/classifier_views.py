@@ -7,19 +7,18 @@ from hamiltone.analysis.statistics import Spread, student
 from hamiltone.paper.pages.gradient_views import mean_of_layers
 from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get
+from hamiltone.paper.pages.speech_views import BESIDE
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import Classifier, ClassifierSpeeds, Outputs, Quality
 from hamiltone.paper.store import Evidence
 
-_NAMES = {"qtn": "local"}
-"""What the paper's row is called in a configuration, where the names differ."""
 _MODELS = {"images": "cifar100", "text": "sst2"}
 
 
 def _accuracy(found: Classifier | None, attention: str) -> Spread | None:
     if found is None:
         return None
-    percents = [one.percent for one in found.accuracies if one.attention == _NAMES.get(attention, attention)]
+    percents = [one.percent for one in found.accuracies if one.attention == attention]
     return student(percents) if percents else None
 
 
@@ -46,7 +45,7 @@ def table13(evidence: Evidence) -> Section:
     found = get(evidence, "images", Classifier)
     rows = []
     for group, numbers in reference()["table13"].items():
-        minutes = () if found is None else found.minutes.get(_NAMES.get(group, group), ())
+        minutes = () if found is None else found.minutes.get(group, ())
         rows += [
             _accuracy_row(group, numbers["accuracy"], found),
             row(
@@ -54,7 +53,7 @@ def table13(evidence: Evidence) -> Section:
             ),
         ]
         if "speedup" in numbers:
-            speedup = _speedup(evidence, "images", _NAMES.get(group, group))
+            speedup = _speedup(evidence, "images", group)
             rows.append(row(group, "speedup", numbers["speedup"], speedup, note="of a training step, here"))
     if found is not None and found.difference is not None:
         rows.append(row("shared - hamilton", "accuracy, points", None, found.difference, note="seed by seed"))
@@ -115,8 +114,9 @@ def _domain(evidence: Evidence, domain: str) -> dict[str, float | Spread | None]
         outputs, quality = get(evidence, "outputs", Outputs), get(evidence, "dns", Quality)
         found: dict[str, float | Spread | None] = {} if outputs is None else dict(vars(outputs.similarity))
         for system in quality.systems if quality else ():
-            rule = system.system.rpartition("-")[2]
-            found[f"{rule}_quality"] = system.scores.get("dnsmos_ovrl")
+            model, _, rule = BESIDE.get(system.system, "").partition("-")
+            if model == "qtransformer":  # the paper's row is of that one
+                found[f"{rule}_quality"] = system.scores.get("dnsmos_ovrl")
         return found
     name = {"vision": "images", "text": "text"}[domain]
     kept, speedup = get(evidence, name, Classifier), _speedup(evidence, name)

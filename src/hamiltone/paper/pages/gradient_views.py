@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from hamiltone.analysis.gradients import Correlation
 from hamiltone.analysis.settings import Landing
+from hamiltone.analysis.statistics import Spread
 from hamiltone.nn.rules import SCALES
 from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get, of, short_layer
@@ -93,8 +94,8 @@ def table8(evidence: Evidence) -> Section:
         rows.append(row("W with its start", f"{short_layer(moved.layer)}, key", None, moved.key_correlation))
     remark = (
         "*After* is the mean over the layers of one model of one seed, which has no interval. After training only the "
-        "input varies from trial to trial; before it, ours does so with new weights in each trial, as the paper has it "
-        '("by varying the model weights"), and with one set. The last rows '
+        "input varies from trial to trial; before it, ours does so with new weights in each trial, one reading of the "
+        'paper\'s "by varying the model weights", and with one set. The last rows '
         "correlate W_Q and W_K with their values before training: where they are near one, training has hardly begun."
     )
     return Section(tuple(rows), remark)
@@ -205,10 +206,13 @@ def sweep_list(evidence: Evidence) -> str:
     within = [describe(one) for one in found.landings if _distance(one) <= NEAR]
     lines.append(f"Within 5 % of both of Table 7's norms: {'; '.join(within) or 'no setting'}.")
     lines.append(
-        f"Nearest to both: {describe(nearest)}; {nearest.shared.mean:.2e} and {nearest.hamilton.mean:.2e} beside "
+        f"Nearest to both: {describe(nearest)}; {_interval(nearest.shared)} and {_interval(nearest.hamilton)} beside "
         f"{reference()['table7']['shared'].value:.2e} and {_mean_of_four():.2e}, their ratio {nearest.ratio.mean:.2f}."
     )
-    lines.append(f"{nearest.ratio.groups} trials of every setting; the paper has {reference()['table6']['trials']}.")
+    lines.append(
+        f"{nearest.ratio.groups} trials of every setting; the paper has {reference()['table6']['trials']}. Where an "
+        "interval is wider than 5 %, another draw of trials may move a setting into these lists, or out of them."
+    )
     return "".join(f"- {line}\n" for line in lines)
 
 
@@ -219,6 +223,10 @@ def _table7_ratio() -> Printed:
 
 def _mean_of_four() -> float:
     return float(sum(reference()["table7"][f"hamilton{a}"].value for a in range(4))) / 4
+
+
+def _interval(one: Spread) -> str:
+    return f"{one.mean:.2e} ({one.low:.2e} to {one.high:.2e})"
 
 
 def _distance(one: Landing) -> float:

@@ -22,19 +22,52 @@ View = Callable[[Evidence], Section]
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure; `whole` are the commands that would make all of it where everything is at hand."""
+    """A table or figure; `whole` are commands that make it where everything is at hand, `more` what they leave out."""
 
     title: str
     needs: tuple[str, ...]
     view: View
     whole: tuple[str, ...] = ()
+    more: str = ""
 
 
 def _analysis(name: str) -> tuple[str, ...]:
     return (f"hamiltone reproduce {name} --data VoiceBank",)
 
 
-_IMAGES = "cifar-100-binary.tar.gz"
+def _best(name: str) -> str:
+    return f"runs/{name}/best.safetensors"
+
+
+def _classifier(recipe: str, data: str, attention: str, *settings: str) -> str:
+    """A training of one attention from one seed."""
+    words = [f"model.attention={attention}", *settings, "seed=42", f"run.folder=runs/{recipe}-{attention}-42"]
+    return f"hamiltone train recipes/{recipe}.toml data.root={data} {' '.join(words)}"
+
+
+def _accuracy(recipe: str, data: str) -> str:
+    return f"hamiltone accuracy {_best(f'{recipe}-*')} --data {data} --json > results/accuracy-{recipe}.json"
+
+
+def _similarity(recipe: str, data: str) -> str:
+    models = " ".join(
+        f"--{which} {_best(f'{recipe}-{attention}-42')}"
+        for which, attention in (("first", "shared"), ("second", "hamilton"))
+    )
+    return f"hamiltone analyse similarity {models} --data {data} --samples 64 --json > results/similarity-{recipe}.json"
+
+
+def _dns(attention: str) -> tuple[str, ...]:
+    """A training on DNS-Challenge 3, and its report."""
+    name = f"dns3-{attention}"
+    return (
+        f"hamiltone train recipes/dns3.toml data.root=DNS model.attention={attention} run.folder=runs/{name}",
+        f"hamiltone evaluate --noisy DNS/dev_testset --model {_best(name)} --seconds 10 --out results/dns/{name}.json",
+    )
+
+
+_IMAGES, _SENTENCES = "cifar-100-binary.tar.gz", "SST-2"
+_SEEDS = "the same with the other seeds of the paper, 123 and 456"
 ITEMS: dict[str, Item] = {
     "table1": Item("Cost of a score", ("cost",), cost_views.table1),
     "table2": Item(
@@ -45,29 +78,29 @@ ITEMS: dict[str, Item] = {
             "hamiltone train recipes/voicebank.toml data.root=VoiceBank data.cache=cache",
             "hamiltone evaluate --noisy VoiceBank/noisy_testset_wav --clean VoiceBank/clean_testset_wav "
             "--model runs/voicebank/best.safetensors --out results/evaluate-voicebank.json",
-            "hamiltone reproduce table2",
+            "hamiltone reproduce table2 --data VoiceBank",
         ),
+        "the same for the other models, with `model.preset`, `model.attention` and a `run.folder` of the model's name",
     ),
     "table3": Item(
         "DNS-Challenge 3 and speed",
         ("cost", *MODEL_SPEEDS, "dns"),
         speech_views.table3,
-        (
-            "hamiltone train recipes/dns3.toml data.root=DNS run.folder=runs/dns3-shared",
-            "hamiltone evaluate --noisy DNS/dev_testset --model runs/dns3-shared/best.safetensors --seconds 10 "
-            "--out results/dns/dns3-shared.json",
-            "hamiltone reproduce table3",
-        ),
+        (*_dns("shared"), *_dns("hamilton"), "hamiltone reproduce table3"),
+        "the same for the QTransformer, with `model.preset=qtransformer-dns` and `dns3-qtransformer` in all names",
     ),
     "table4": Item("Agreement of components", ("agreement",), agreement_views.table4, _analysis("table4")),
     "table5": Item(
         "Three domains",
         ("outputs", "images", "text", "classifier-speed", "dns"),
         classifier_views.table5,
-        _analysis("table5"),
+        (_similarity("cifar100", _IMAGES), _similarity("sst2", _SENTENCES), *_analysis("table5")),
+        "the trainings of Tables 3, 13 and 15 first",
     ),
-    "table6": Item("Setting of the gradient analyses", ("gradients",), gradient_views.table6),
-    "table7": Item("Gradient norms", ("gradients",), gradient_views.table7, ("hamiltone reproduce gradient-settings",)),
+    "table6": Item(
+        "Setting of the gradient analyses", ("gradients",), gradient_views.table6, ("hamiltone reproduce table6",)
+    ),
+    "table7": Item("Gradient norms", ("gradients",), gradient_views.table7, ("hamiltone reproduce table7",)),
     "table8": Item(
         "Correlation of gradient norms", ("gradients",), gradient_views.table8, ("hamiltone reproduce table8",)
     ),
@@ -85,20 +118,24 @@ ITEMS: dict[str, Item] = {
         ("images", "classifier-speed"),
         classifier_views.table13,
         (
-            f"hamiltone train recipes/cifar100.toml data.root={_IMAGES} seed=42 run.folder=runs/cifar100-shared-42",
-            f"hamiltone accuracy runs/cifar100-shared-42/best.safetensors --data {_IMAGES} --json",
-            "hamiltone runs runs/cifar100-shared-42 --json",
+            _classifier("cifar100", _IMAGES, "shared"),
+            _classifier("cifar100", _IMAGES, "hamilton"),
+            _classifier("cifar100", _IMAGES, "qtn", "model.feed_forward=64"),
+            _accuracy("cifar100", _IMAGES),
+            "hamiltone runs runs/cifar100-* --json > results/runs-cifar100.json",
+            "hamiltone reproduce table13",
         ),
+        _SEEDS,
     ),
     "table14": Item(
         "Correlation of gradient norms, CIFAR-100",
         ("images",),
         classifier_views.table14,
         (
-            f"hamiltone train recipes/cifar100.toml data.root={_IMAGES} model.attention=hamilton seed=42 "
-            "run.folder=runs/cifar100-hamilton-42",
-            "hamiltone analyse gradients --model runs/cifar100-hamilton-42/best.safetensors --dim 64 --length 16 "
-            "--json",
+            _classifier("cifar100", _IMAGES, "hamilton"),
+            f"hamiltone analyse gradients --model {_best('cifar100-hamilton-42')} --dim 64 --length 16 --json "
+            "> results/gradients-cifar100.json",
+            "hamiltone reproduce table14",
         ),
     ),
     "table15": Item(
@@ -106,9 +143,12 @@ ITEMS: dict[str, Item] = {
         ("text", "classifier-speed"),
         classifier_views.table15,
         (
-            "hamiltone train recipes/sst2.toml data.root=SST-2 seed=42 run.folder=runs/sst2-shared-42",
-            "hamiltone accuracy runs/sst2-shared-42/best.safetensors --data SST-2 --json",
+            _classifier("sst2", _SENTENCES, "shared"),
+            _classifier("sst2", _SENTENCES, "hamilton"),
+            _accuracy("sst2", _SENTENCES),
+            "hamiltone reproduce table15",
         ),
+        "the same with two other seeds",
     ),
     "figure1": Item("Two attentions", ("figure1",), figure_views.picture("figure1"), _analysis("figure1")),
     "figure2": Item("Attention maps by component", ("figure2",), figure_views.picture("figure2"), _analysis("figure2")),

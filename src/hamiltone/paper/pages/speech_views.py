@@ -16,8 +16,13 @@ BESIDE = {
     "qconformer-hamilton": "qconformer-hamilton",
     "qtransformer": "qtransformer-shared",
     "qtransformer-hamilton": "qtransformer-hamilton",
+    "qdensenet": "qdensenet",
+    "qtn": "qtn",
+    "real-conformer": "real-conformer",
     "dns3-shared": "qconformer-shared",
     "dns3-hamilton": "qconformer-hamilton",
+    "dns3-qtransformer-shared": "qtransformer-shared",
+    "dns3-qtransformer-hamilton": "qtransformer-hamilton",
 }
 """The row of Tables 2 and 3 to show beside a system of ours, by its name."""
 _DNSMOS = {"ovrl": "dnsmos_ovrl", "sig": "dnsmos_sig", "bak": "dnsmos_bak", "p808": "dnsmos_p808"}
