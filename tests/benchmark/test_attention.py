@@ -1,10 +1,12 @@
 import json
 
+import pytest
 import torch
 from typer.testing import CliRunner
 
 from hamiltone.benchmark.attention import RealAttention, method_macs, methods
 from hamiltone.cli import app
+from hamiltone.errors import InputError
 
 TABLE_9 = {  # the paper prints three digits
     512: (134e6, 336e6),
@@ -51,3 +53,8 @@ def test_the_command_prints_a_row_for_every_method():
     assert [(row["length"], row["method"], row["path"]) for row in rows] == [(16, *method) for method in methods()]
     assert rows[0].keys() >= {"length", "method", "path", "macs", "ms", "peak_mb"}
     assert all(row["ms"] > 0 and row["peak_mb"] >= 0 for row in rows)
+
+
+def test_lengths_are_whole_numbers():
+    with pytest.raises(InputError, match="--lengths takes comma-separated whole numbers such as 1,4,10, got '16.5'"):
+        CliRunner().invoke(app, ["bench", "attention", "--lengths", "16.5"], catch_exceptions=False)

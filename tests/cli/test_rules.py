@@ -99,6 +99,13 @@ def test_it_is_benchmarked():
     ]
 
 
+def test_it_is_timed_over_a_folder(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(4000, np.float32), 16_000)
+    chosen = ["--preset", "compact", "--attention", RULE, "--path", "explicit"]
+    (row,) = json.loads(run("bench", "folder", str(tmp_path), *chosen, "--json"))
+    assert row["attention"] == RULE and row["rtf"] > 0
+
+
 def test_it_is_analysed():
     model = ["--model", "run/best.safetensors"]
     top1, _ = json.loads(run("--rule", RULE, "analyse", "agreement", *model, "--samples", "2", "--json"))

@@ -54,3 +54,13 @@ def test_and_or_and_not_agree_with_python(a, b, x, y):
     text = f"not a < {x} and b >= {y} or a == b_ or (a != {y} and not b > {x})".replace("a == b_", f"a == {y}")
     expected = (not a < x and b >= y) or a == y or (a != y and not b > x)
     assert parse_filter(text)({"a": a, "b": b}) is expected
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + "a > 1" + ")" * 5000, "not " * 5000 + "a > 1"], ids=["brackets", "not"])
+def test_expressions_that_are_nested_too_deep_are_refused_in_one_line(text):
+    with pytest.raises(InputError, match="at most 50"):
+        parse_filter(text)
+
+
+def test_a_long_chain_of_comparisons_is_not_deep():
+    assert parse_filter(" and ".join(["(not a < 1)"] * 500))(ROW)

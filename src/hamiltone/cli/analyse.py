@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hamiltone.cli.options import numbers, rules, spinner, wide_console
+from hamiltone.cli.options import rules, spinner, whole_numbers, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def cost(
 
     names = rules("--attention", attention)
     scores = [score_cost(name) for name in names]
-    layers = layer_costs([int(length) for length in numbers("--lengths", lengths)], names)
+    layers = layer_costs(whole_numbers("--lengths", lengths), names)
     models = model_costs(presets.split(",") if presets else list(PRESETS), names)
     if as_json:
         content = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hamiltone.cli.options import numbers, rules, spinner, use_rule
+from hamiltone.cli.options import numbers, rules, spinner, use_rule, whole_numbers
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def attention(
     from hamiltone.benchmark.attention import bench_attention
     from hamiltone.benchmark.tables import ATTENTION
 
-    wanted, chosen = [int(length) for length in numbers("--lengths", lengths)], rules("--attention", attention)
+    wanted, chosen = whole_numbers("--lengths", lengths), rules("--attention", attention)
     with spinner("warming up") as say:
         rows = list(bench_attention(wanted, chosen, seconds=seconds, tick=say))
     _show(rows, as_json, ATTENTION, "length")
@@ -100,7 +100,7 @@ def runtime(
     chosen = models.split(",")
     if unknown := [name for name in chosen if name not in graphs()]:
         raise InputError(f"--models takes {', '.join(name for name in graphs() if '.' not in name)}; got {unknown[0]}")
-    counts = [int(count) for count in numbers("--threads", threads)]
+    counts = whole_numbers("--threads", threads)
     with spinner("warming up") as say:
         rows = list(bench_runtime(ways(chosen, counts), audio=audio, seconds=seconds, tick=say))
     _show(rows, as_json, RUNTIME, "model")
@@ -126,9 +126,10 @@ def folder(
     paths = path.split(",")
     if unknown := set(paths) - {"fused", "explicit"}:
         raise InputError(f"--path takes fused and explicit, got {', '.join(sorted(unknown))}")
-    for name in attention.split(","):
+    names = rules("--attention", attention)
+    for name in names:
         find(preset, name)
-    chosen = [Execution(preset, name, way, True) for name in attention.split(",") for way in paths]
+    chosen = [Execution(preset, name, way, True) for name in names for way in paths]
     with spinner("reading") as say:
         rows = bench_folder(chosen, [decode(file) for file in audio_files(recordings)], tick=say)
     _show(rows, as_json, FOLDER, "attention")

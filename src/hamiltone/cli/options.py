@@ -62,6 +62,14 @@ def numbers(option: str, text: str) -> list[float]:
     return values
 
 
+def whole_numbers(option: str, text: str) -> list[int]:
+    """Parse ``512,1024`` into positive whole numbers; an InputError names the option."""
+    values = numbers(option, text)
+    if not all(value.is_integer() for value in values):
+        raise InputError(f"{option} takes comma-separated whole numbers such as 1,4,10, got {text!r}")
+    return [int(value) for value in values]
+
+
 def printable(text: str) -> str:
     """One line of text that is safe to print, whatever file names it holds: control characters become escapes.
 

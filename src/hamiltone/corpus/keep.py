@@ -10,6 +10,8 @@ from hamiltone.errors import InputError
 
 Test = Callable[[dict[str, Any]], bool]
 
+_DEEPEST = 50  # parentheses and negations inside each other
+
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -54,7 +56,7 @@ class _Parser:
     """A recursive-descent parser; `not` binds tighter than `and`, which binds tighter than `or`."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.fields, self._position = text, set[str](), 0
+        self.text, self.fields, self._position, self._depth = text, set[str](), 0, 0
         self._tokens: list[tuple[str, str]] = []
         end = len(text.rstrip())
         while self._position < end:
@@ -77,6 +79,14 @@ class _Parser:
         return lambda row: all(test(row) for test in tests)
 
     def _one(self) -> Test:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise InputError(f"--keep takes at most {_DEEPEST} parentheses and negations inside each other")
+        test = self._group()
+        self._depth -= 1
+        return test
+
+    def _group(self) -> Test:
         if self._take("not"):
             test = self._one()
             return lambda row: not test(row)
