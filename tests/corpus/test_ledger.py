@@ -1,8 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from hamiltone.corpus.ledger import Ledger
+from hamiltone.errors import InputError
 
 
 @pytest.fixture
@@ -53,3 +55,11 @@ def test_what_failed_and_then_succeeds_is_a_success_after_the_next_start(path):
         ledger.add([{"id": "a", "seconds": 2.0}])
     with Ledger(path) as ledger:
         assert ledger.failed == 0 and ledger.get("a") == {"id": "a", "seconds": 2.0} and ledger.seconds == 2.0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line_that_names_the_list(path):
+    with pytest.raises(InputError, match="full: cannot write: No space left on device"), Ledger(path) as ledger:
+        ledger._file.close()
+        ledger._file = Path("/dev/full").open("wb")  # noqa: SIM115
+        ledger.add([{"id": "a"}])
