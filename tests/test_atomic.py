@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from hamiltone.atomic import replacing, sync_folder, write_bytes, write_text
 from hamiltone.errors import InputError
-from hamiltone.leftovers import create
+from hamiltone.leftovers import create, scratch_folder
 
 
 def test_the_new_content_appears_only_at_the_end(tmp_path: Path) -> None:
@@ -70,3 +71,25 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot write .*absent.a\.txt: No such file or directory"):
         write_text(tmp_path / "absent" / "a.txt", "x")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there, and so no sweeping")
+def test_a_scratch_folder_is_not_swept_while_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    import fcntl
+
+    lock, others = fcntl.flock, []
+
+    def late(file: object, operation: int) -> None:
+        if operation == fcntl.LOCK_EX and not others:
+            others.append(1)
+            with scratch_folder("ours-"):  # of another process, just before this one gets its lock
+                pass
+        lock(file, operation)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with scratch_folder("ours-") as folder:
+        assert folder.is_dir() and others
+        with scratch_folder("ours-"):
+            assert folder.is_dir()
+    assert not list(tmp_path.iterdir())

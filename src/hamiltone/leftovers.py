@@ -11,7 +11,7 @@ from typing import BinaryIO
 if sys.platform != "win32":  # no locks there, so no sweeping either
     import fcntl
 
-_LOCK = "lock"
+_LOCK, _NEW = "lock", "new"
 
 
 def create(path: Path) -> BinaryIO:
@@ -42,7 +42,9 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
         for lock in list(Path(gettempdir()).glob(f"{prefix}*/{_LOCK}")):
             if _is_abandoned(lock):
                 shutil.rmtree(lock.parent, ignore_errors=True)
-    with TemporaryDirectory(prefix=prefix) as folder, create(Path(folder, _LOCK)):
+    with TemporaryDirectory(prefix=prefix) as folder, create(Path(folder, _NEW)):
+        if sys.platform != "win32":  # an open file cannot be renamed there
+            Path(folder, _NEW).rename(Path(folder, _LOCK))  # now that it is locked, others may look at it
         yield Path(folder)
 
 

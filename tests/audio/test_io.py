@@ -2,6 +2,7 @@ import errno
 import os
 import resource
 import signal
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
@@ -48,6 +49,27 @@ def make_media(path: Path, codec: str, samples: np.ndarray, format: str = "fltp"
         frame.sample_rate, frame.pts, frame.time_base = RATE, 0, Fraction(1, RATE)
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
+
+
+@pytest.mark.parametrize(("seconds", "filled"), [(600, 600), (7 * 3600, 0)])
+def test_a_long_gap_is_filled_in_little_memory_and_an_absurd_one_is_not(
+    tmp_path: Path, seconds: int, filled: int
+) -> None:
+    path = tmp_path / "a.mka"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=RATE, layout="mono")
+        for start in (0, seconds * RATE):
+            frame = av.AudioFrame.from_ndarray(np.full((1, 1000), 99, np.int16), "s16", "mono")
+            frame.sample_rate, frame.pts, frame.time_base = RATE, start, Fraction(1, RATE)
+            container.mux(stream.encode(frame))
+    tracemalloc.start()
+    try:
+        with open_reader(path) as reader:
+            frames = sum(iter(lambda: len(reader.read(4096)), 0))
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    assert abs(frames - filled * RATE - (1000 if filled else 2000)) <= 2000
 
 
 @pytest.mark.parametrize(

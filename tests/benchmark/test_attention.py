@@ -56,5 +56,5 @@ def test_the_command_prints_a_row_for_every_method():
 
 
 def test_lengths_are_whole_numbers():
-    with pytest.raises(InputError, match="--lengths takes comma-separated whole numbers such as 1,4,10, got '16.5'"):
+    with pytest.raises(InputError, match="--lengths takes comma-separated whole numbers"):
         CliRunner().invoke(app, ["bench", "attention", "--lengths", "16.5"], catch_exceptions=False)

@@ -54,6 +54,7 @@ def test_what_is_exported_enhances_as_the_checkpoint_does() -> None:
         (["mine.safetensors", "-o", "absent/x.onnx"], "absent: no such folder"),
         (["mine.safetensors", "-o", "."], ". is a folder; give a file"),
         (["mine.safetensors", "-o", "mine.safetensors"], "exists already; to replace it, give --overwrite"),
+        (["mine.safetensors", "-o", "./mine.safetensors", "--overwrite"], "is the checkpoint itself"),
         (["absent"], "there is no model 'absent': give a file or one of"),
     ],
 )

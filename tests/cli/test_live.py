@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -93,6 +94,35 @@ def test_a_closed_pipe_is_no_accident(model):
     assert child.wait(timeout=120) == 0
 
 
+def test_nothing_in_is_nothing_out(model):
+    done = subprocess.run(command("-", "--model", model), stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="another shell")
+def test_a_closed_standard_input_is_one_line(model):
+    line = shlex.join(command("-", "--model", model))
+    done = subprocess.run(["sh", "-c", f"{line} <&-"], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"hamiltone: standard input or output is closed; give both a pipe or a file\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of another kind")
+def test_a_pause_in_a_pipe_that_does_not_block_is_not_its_end(model):
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    child = subprocess.Popen(command("-", "--model", model), stdin=ours, stdout=subprocess.PIPE)
+    os.close(ours)
+    with os.fdopen(theirs, "wb", buffering=0) as pipe:
+        assert child.stdout is not None
+        pipe.write(bytes(8000))
+        assert child.stdout.read(1) == b"\0"  # it has taken all, and waits for more
+        time.sleep(0.5)
+        pipe.write(bytes(8000))
+    assert len(child.stdout.read()) == 15_999 and child.wait() == 0
+    child.stdout.close()
+
+
 def test_nan_in_a_pipe_is_silence_and_one_line(model):
     samples = NOISE[:, 0].copy()
     samples[3000:9000] = np.nan
@@ -111,6 +141,7 @@ def test_nan_in_a_pipe_is_silence_and_one_line(model):
         (("-", "--model", "compact"), "looks ahead"),
         (("-", "--rate", "4000"), "sample rate"),
         (("-", "--threads", "0"), "--threads"),
+        (("-", "--threads", "100000"), "--threads must lie between 1 and 64"),
         (("noisy.wav",), "files are for enhance"),
     ],
 )

@@ -1,9 +1,12 @@
 import os
+import shutil
+import subprocess
 import tarfile
 
 import pytest
 
 import clips
+from hamiltone.corpus.columns import batch_clips, clip_columns
 from hamiltone.corpus.inputs import list_rows
 from hamiltone.errors import InputError
 
@@ -58,6 +61,7 @@ def test_a_manifest_keeps_every_field_and_takes_paths_from_where_it_lies(tmp_pat
         ('{"text": "no path"}', "no audio_filepath"),
         ('{"audio_filepath": "in/one.wav", "offset": -1}', "seconds"),
         ('{"audio_filepath": "in/one.wav", "offset": 0, "duration": "long"}', "seconds"),
+        (f'{{"audio_filepath": "in/one.wav", "offset": 1{"0" * 400}}}', "seconds"),
     ],
 )
 def test_a_broken_line_is_a_fault_of_its_row_and_the_next_goes_on(tmp_path, clip, line, fault):
@@ -65,6 +69,13 @@ def test_a_broken_line_is_a_fault_of_its_row_and_the_next_goes_on(tmp_path, clip
     first, second = list_rows(source, tmp_path / "out")
     assert fault in first.fault and first.id == "m.jsonl:1"
     assert second.clip is not None
+
+
+def test_an_empty_id_is_none(tmp_path, clip):
+    source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "in/one.wav", "id": ""}])
+    (row,) = list_rows(source, tmp_path / "out")
+    assert row.id == "in/one.wav" and row.clip is not None
+    assert batch_clips(clip_columns([row.clip])) == [row.clip]  # as a worker of Ray gets it
 
 
 def test_an_id_that_has_come_before_is_a_fault(tmp_path, clip):
@@ -134,3 +145,43 @@ def test_what_is_no_corpus_is_refused_in_one_line(tmp_path, name, words):
     with pytest.raises(InputError, match=words) as error:
         list(list_rows(tmp_path / name, tmp_path / "out"))
     assert "\n" not in str(error.value)
+
+
+def test_a_sound_that_is_a_link_in_a_shard_is_a_fault_and_no_loss(tmp_path, clip):
+    """GNU tar packs the second name of a file as a link to the first."""
+    with tarfile.open(tmp_path / "s.tar", "w") as tar:
+        tar.add(clip, "first.wav")
+        for name, kind in {
+            "second.wav": tarfile.LNKTYPE,
+            "third.wav": tarfile.SYMTYPE,
+            "cover.jpg": tarfile.LNKTYPE,
+        }.items():
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "first.wav"
+            tar.addfile(member)
+    found = {row.id: row.fault for row in list_rows(tmp_path / "s.tar", tmp_path / "out")}
+    link = "{}.wav is a link in the shard; pack the whole file"
+    assert found == {
+        "s.tar/first": "",
+        "s.tar/second": link.format("second"),
+        "s.tar/third": link.format("third"),
+        "s.tar/cover": "the sample holds no audio",
+    }
+
+
+def test_a_sparse_sound_in_a_shard_is_a_fault_and_not_read_as_it_lies(tmp_path, clip):
+    """What precedes and follows its holes lies together, and its size is that with the holes."""
+    sparse, content = tmp_path / "sparse.wav", clip.read_bytes()
+    with sparse.open("wb") as file:
+        file.write(content)
+        file.seek(1 << 20)
+        file.write(content)
+    if sparse.stat().st_blocks * 512 > 1 << 19 or not (tar := shutil.which("tar")):
+        pytest.skip("needs a file system with sparse files, and GNU tar")
+    for number in range(30):  # so that the shard does not end before the size
+        clips.write_clip(tmp_path / "in" / f"{number}.wav", number, seconds=2)
+    names = ["sparse.wav", *sorted(f"in/{path.name}" for path in clip.parent.iterdir())]
+    subprocess.run([tar, "--sparse", "-cf", tmp_path / "s.tar", "-C", tmp_path, *names], check=True)
+    first, *others = list_rows(tmp_path / "s.tar", tmp_path / "out")
+    assert first.id == "s.tar/sparse" and first.fault == "sparse.wav is a sparse file in the shard; pack the whole file"
+    assert len(others) == 31 and all(row.clip for row in others)

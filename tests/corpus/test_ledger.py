@@ -1,9 +1,11 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 from hamiltone.corpus.ledger import Ledger
+from hamiltone.errors import InputError
 
 
 @pytest.fixture
@@ -69,3 +71,11 @@ def test_the_seconds_of_a_forgotten_clip_do_not_count(path):
         ledger.add([{"id": "a", "seconds": 2.0}, {"id": "b", "seconds": 1.5}])
         ledger.forget(["a"])
         assert (len(ledger), ledger.seconds) == (1, 1.5)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line_that_names_the_list(path):
+    with pytest.raises(InputError, match="full: cannot write: No space left on device"), Ledger(path) as ledger:
+        ledger._file.close()
+        ledger._file = Path("/dev/full").open("wb")  # noqa: SIM115
+        ledger.add([{"id": "a"}])

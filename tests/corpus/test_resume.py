@@ -91,6 +91,26 @@ def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
     assert clips.digests(whole) == before
 
 
+def test_a_row_that_names_another_sound_than_before_is_done_again(tmp_path):
+    clips.write_clip(tmp_path / "long.wav", 0, seconds=0.6)
+    clips.write_clip(tmp_path / "short.wav", 1, seconds=0.2)
+    rows = [{"id": "a", "audio_filepath": "long.wav"}, {"id": "b", "audio_filepath": "short.wav"}]
+    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
+    run_corpus(job)
+    assert run_corpus(job).new == 0
+
+    rows[0] |= {"offset": 0.1, "duration": 0.3}
+    clips.manifest(tmp_path / "m.jsonl", rows)
+    assert run_corpus(job).new == 1
+    assert [row["seconds"] for row in clips.rows(job.output / "manifest.jsonl")] == [0.3, 0.2]
+
+    clips.write_clip(tmp_path / "short.wav", 2, seconds=0.4)
+    assert run_corpus(job).new == 1
+    assert [row["seconds"] for row in clips.rows(job.output / "manifest.jsonl")] == [0.3, 0.4]
+    (tmp_path / "short.wav").unlink()
+    assert run_corpus(job).new == 0  # what is done stays
+
+
 def test_a_start_that_was_killed_before_it_wrote_its_settings_is_no_foreign_folder(source, whole, tmp_path):
     state = tmp_path / "out" / ".hamiltone"
     state.mkdir(parents=True)

@@ -63,6 +63,19 @@ def test_the_noise_estimate_is_the_level_of_what_was_taken_out(source, whole):
     assert row["snr_db"] == pytest.approx(10 * np.log10(np.mean(clean**2) / taken), abs=0.01)
 
 
+def test_the_noise_estimate_is_the_same_for_a_clip_that_was_made_softer(tmp_path):
+    loud = 3 * soundfile.read(clips.write_clip(tmp_path / "soft.wav", 0))[0]
+    (tmp_path / "in").mkdir()
+    soundfile.write(tmp_path / "in" / "loud.wav", 2 * loud / np.abs(loud).max(), 16_000, subtype="FLOAT")
+    found = []
+    for format in ("wav", "flac"):  # which holds the peaks, and which does not
+        run_corpus(Job(tmp_path / "in", tmp_path / format, MODEL, format=format))
+        found += clips.rows(tmp_path / format / "manifest.jsonl")
+    assert found[0]["note"] is None and "softer" in str(found[1]["note"])
+    for name in ("noise_db", "snr_db"):
+        assert found[1][name] == pytest.approx(found[0][name], abs=0.05)
+
+
 def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
     good = clips.write_clip(tmp_path / "good.wav", 0, seconds=0.5)
     (tmp_path / "noise.wav").write_bytes(b"RIFF no sound at all")

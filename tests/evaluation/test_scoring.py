@@ -230,3 +230,73 @@ def test_the_command_takes_a_folder_alone(folders, rated):
 def test_a_metric_with_a_reference_is_not_computed_without_one():
     with pytest.raises(InputError, match="sisdr: needs a clean reference"):
         metrics.compute(["sisdr"], np.ones(100), None, RATE)
+
+
+def test_a_result_belongs_to_the_file_of_its_whole_name(folders):
+    """A dot in a name begins no suffix."""
+    for folder in ("noisy", "clean", "halved"):
+        for name, new in (("a", "p232.001"), ("b", "p232.002"), ("c", "p232")):
+            (folders / folder / f"{name}.wav").rename(folders / folder / f"{new}.wav")
+    halved, noisy = _report(folders, Folder(folders / "halved")), _report(folders, Unprocessed())
+    assert not halved.failures()
+    assert np.subtract(halved.values("sisdr"), noisy.values("sisdr")) == pytest.approx([6, 6, 6], abs=0.3)
+
+
+def test_files_of_one_name_in_different_folders_are_not_mixed_up(tmp_path, rated):
+    for folder, factor in (("noisy", 1.0), ("results", 0.5)):
+        for name, level in (("kitchen", 0.1), ("street", 0.2)):
+            (tmp_path / folder / name).mkdir(parents=True)
+            noise = factor * level * np.random.default_rng(0).standard_normal(RATE)
+            soundfile.write(tmp_path / folder / name / "001.wav", noise, RATE)
+    files = evaluate(tmp_path / "noisy", None, Folder(tmp_path / "results"))
+    assert [file.name for file in files] == ["kitchen/001", "street/001"]
+    assert [file.scores["dnsmos_ovrl"] for file in files] == pytest.approx([0.05, 0.1], rel=0.02)
+
+    moved = (tmp_path / "results").rename(tmp_path / "moved")
+    (moved / "street").rename(moved / "hall")
+    files = evaluate(tmp_path / "noisy", None, Folder(moved))
+    assert "has several files for street/001: hall/001.wav and kitchen/001.wav" in files[1].reasons["dnsmos_ovrl"]
+
+
+def test_a_folder_alone_of_another_rate_is_resampled_and_a_line_says_so(tmp_path, rated):
+    soundfile.write(tmp_path / "a.wav", np.full(24_000, 0.1), 48_000)
+    (file,) = evaluate(tmp_path, None, Unprocessed())
+    assert (file.resampled, file.seconds, rated) == (48_000, 0.5, [8000])
+
+
+@pytest.mark.parametrize(
+    ("out", "message"), [("x.csv", "ends in .json"), ("taken/x.json", "cannot write"), ("", "folder")]
+)
+def test_a_report_that_cannot_be_written_is_refused_before_any_file_is_scored(folders, out, message, monkeypatch):
+    monkeypatch.setattr(scoring, "decode", lambda path: pytest.fail(f"{path} was read"))
+    (folders / "taken").touch()
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--out", str(folders / out))
+    assert isinstance(done.exception, InputError) and message in str(done.exception)
+
+
+def test_a_comparison_does_not_replace_a_report(folders):
+    report = Report("x", ("sisdr",), (FileScores("a", 0.0, 1.0, {"sisdr": 1.0}),))
+    write_report(folders / "x.json", report)
+    path = str(folders / "x.json")
+    done = CliRunner().invoke(app, ["evaluate", "--compare", path, path, "--out", path])
+    assert isinstance(done.exception, InputError) and read_report(folders / "x.json") == report
+
+
+def test_a_name_that_is_no_text_is_written_with_escapes(tmp_path):
+    report = Report("x", ("sisdr",), (FileScores("b\udce9", 0.0, 1.0, {"sisdr": 1.0}),))
+    table = write_report(tmp_path / "x.json", report)
+    assert "b\\udce9,0.0" in table.read_text() and read_report(tmp_path / "x.json") == report
+
+
+@pytest.mark.parametrize(("snr", "scores"), [('"x"', '{"sisdr": 1}'), ("1", "{}")])
+def test_a_report_that_was_changed_is_one_line(tmp_path, snr, scores):
+    file = f'{{"name": "a", "snr": {snr}, "seconds": 1, "scores": {scores}, "reasons": {{}}}}'
+    (tmp_path / "x.json").write_text(f'{{"system": "x", "metrics": ["sisdr"], "files": [{file}]}}')
+    with pytest.raises(InputError, match="not a report"):
+        read_report(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+def test_seconds_that_are_no_number_are_one_line(folders, seconds):
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--seconds", seconds)
+    assert isinstance(done.exception, InputError) and "number of seconds" in str(done.exception)

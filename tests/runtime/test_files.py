@@ -128,3 +128,28 @@ def test_memory_does_not_grow_with_the_file(backends: Backends, tmp_path: Path) 
     command = [sys.executable, "-c", MEMORY, str(tmp_path), backends.kind]
     child = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True)
     assert float(child.stdout) < 60
+
+
+def test_a_preview_never_replaces_a_source_or_a_result(backends: Backends, tmp_path: Path) -> None:
+    model, (first, second) = backends.random_convolutions(), (tmp_path / "a.preview.wav", tmp_path / "a.flac")
+    for path in (first, second):
+        soundfile.write(path, noise(20_000, 1), 16_000)
+    before = first.read_bytes()
+    with pytest.raises(InputError, match="is an input or a result"):
+        enhance_file(first, tmp_path / "a.wav", model=model, preview=1, overwrite=True)
+    assert first.read_bytes() == before
+
+    out = tmp_path / "out"
+    reports = list(enhance_paths([first, second], out, model=model, preview=1, overwrite=True))
+    assert [report.error is None for report in reports] == [True, False]
+    assert "out/a.preview.wav: is an input or a result" in str(reports[1].error)
+    assert soundfile.info(out / "a.preview.wav").frames == 20_000
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no modes there")
+def test_a_private_file_stays_private(backends: Backends, tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, noise(2000, 1), 16_000)
+    path.chmod(0o600)
+    enhance_file(path, path, model=backends.random_convolutions(), overwrite=True)
+    assert path.stat().st_mode & 0o777 == 0o600

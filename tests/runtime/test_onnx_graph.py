@@ -86,6 +86,14 @@ BAD = {
     "another kind": (halving(metadata=replace(WINDOW, kind="other").to_json()), "description is damaged"),
     "other bins": (halving(bins=65), r"should take spectrum \(1, T, 33, 2\), but has spectrum \(1, T, 65, 2\)"),
     "no states": (halving(WINDOW, metadata=STEP.to_json()), "should take spectrum .* level"),
+    "a huge state": (
+        halving(STEP, metadata=STEP.to_json().replace("[1, 2]", "[1000000, 1000000]")),
+        "description is damaged: states of 1000000000000 numbers",
+    ),
+    "a state of less than nothing": (
+        halving(STEP, metadata=STEP.to_json().replace("[1, 2]", "[-1, 2]")),
+        "description is damaged: states",
+    ),
     "another state": (
         halving(STEP, metadata=STEP.to_json().replace("[1, 2]", "[1, 3]")),
         r"level \(1, 3\), but has .* level \(1, 2\)",

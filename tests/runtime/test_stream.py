@@ -144,6 +144,10 @@ def test_damaged_samples_are_silence_with_one_warning():
     with pytest.warns(UserWarning, match="silence"):
         stream.process(np.full(20_000, np.nan, np.float32))
     assert np.isfinite(stream.process(speech(16_000, 0.2))).all()
+    with pytest.warns(UserWarning, match="silence") as warned:  # a million is infinite in float16, too
+        stream.reset()
+        stream.process(np.full(20_000, np.inf, np.float16))
+    assert len(warned) == 1 and np.isfinite(stream.process(speech(16_000, 0.2))).all()
 
 
 def test_a_model_that_looks_ahead_is_refused_in_one_line(tmp_path):
@@ -172,6 +176,7 @@ def test_a_checkpoint_streams(tmp_path):
         ((192_001,), None, "sample rate"),
         ((16_000.5,), None, "whole Hz"),
         ((16_000, Counting(), 0), None, "channel"),
+        ((16_000, Counting(), 10**9), None, "1 to 256 channels"),
         ((16_000, Counting(), 1, 1.5), None, "strength"),
         ((16_000, Counting()), np.zeros((2, 5), np.float32), r"\(L,\) or \(1, L\), got \(2, 5\)"),
         ((16_000, Counting(), 2), np.zeros(5, np.float32), r"\(2, L\), got \(5,\)"),

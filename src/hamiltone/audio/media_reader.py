@@ -12,6 +12,8 @@ from hamiltone.audio.formats import TAGS, AudioInfo, Block, Dtype, Encoding, Tra
 from hamiltone.errors import InputError
 
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame can be anything
+_LONGEST_SILENCE = 6 * 3600  # seconds: in a video, the sound may be long in coming
+_SILENT_FRAMES = 65_536  # made at a time
 _LEAST_GAP = 0.05  # seconds: time stamps are rounded
 _TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
 # Formats without a header: their length is guessed from the bit rate.
@@ -55,6 +57,7 @@ class MediaReader:
         self._frames_read = 0
         self._pending = self._convert(first)
         self._frames_decoded = len(self._pending)
+        self._sound = self._blocks()
 
     def _open(self, path: Path) -> Any:
         name = str(path.absolute())  # or a colon in it would look like a protocol
@@ -94,17 +97,22 @@ class MediaReader:
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
         blocks, count = [self._pending], len(self._pending)
-        while count < frames and (frame := next(self._decoded, None)) is not None:
-            block = self._convert(frame)
-            if gap := self._gap_before(frame):
-                block = np.concatenate([np.zeros((gap, self.info.channels), block.dtype), block])
+        while count < frames and (block := next(self._sound, None)) is not None:
             blocks.append(block)
             count += len(block)
-            self._frames_decoded += len(block)
         joined = np.concatenate(blocks)
         block, self._pending = joined[:frames], joined[frames:]
         self._frames_read += len(block)
         return block
+
+    def _blocks(self) -> Iterator[Block]:
+        """The sound after the first frame, with silence in place of gaps."""
+        for frame in self._decoded:
+            block, gap = self._convert(frame), self._gap_before(frame)
+            self._frames_decoded += gap + len(block)
+            for start in range(0, gap, _SILENT_FRAMES):
+                yield np.zeros((min(gap - start, _SILENT_FRAMES), self.info.channels), block.dtype)
+            yield block
 
     def _gap_before(self, frame: Any) -> int:
         """How many frames are missing before this one by its time stamp, if gaps are to be filled."""
@@ -120,7 +128,7 @@ class MediaReader:
         fits = (
             self._frames_decoded + gap + frame.samples <= self.info.frames + rate
         )  # or the stamp is not to be trusted
-        return gap if gap > _LEAST_GAP * rate and fits else 0
+        return gap if _LEAST_GAP * rate < gap < _LONGEST_SILENCE * rate and fits else 0
 
     def _convert(self, frame: Any) -> Block:
         rate, channels = frame.sample_rate, frame.layout.nb_channels

@@ -3,10 +3,11 @@
 import os
 import secrets
 import signal
+import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -41,6 +42,8 @@ class PartialFile:
             self.sink.seek(0, os.SEEK_END)
             self.sink.write(tail)
             self.sink.check()
+            with suppress(OSError):  # there is none to replace, or a file system without modes
+                self._temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
             os.fsync(self._raw.fileno())
             self._raw.close()
             self._temporary.replace(self._path)

@@ -142,6 +142,8 @@ def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
         raise InputError("standard output takes the result of one file; give a folder with -o")
     if out == STREAM and as_json:
         raise InputError("standard output cannot take both audio and --json; give a file with -o")
+    if (STREAM in inputs and sys.stdin is None) or (out == STREAM and sys.stdout is None):  # as after <&-
+        raise InputError("standard input or output is closed; give a file")
     if out == STREAM and sys.stdout.isatty():
         raise InputError("audio is not written to a terminal; give a file with -o")
     if STREAM in inputs and out is None:

@@ -53,7 +53,11 @@ def evaluate(
     from hamiltone import evaluation
     from hamiltone.atomic import write_text
 
+    if out:
+        evaluation.check_report_path(out)
     if compare:
+        if out and os.path.realpath(out) in map(os.path.realpath, compare):
+            raise InputError(f"{out}: is one of the reports to compare; choose another output")
         first, second = (evaluation.read_report(path) for path in compare)
         differences = evaluation.compare(first, second)
         text = json.dumps({name: asdict(value) for name, value in differences.items()}, indent=1)

@@ -7,8 +7,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PIPE = "-"
 _PIPE_RATE = 16_000
+_MOST_THREADS = 64
 
 
 def live(
@@ -91,11 +92,14 @@ def _live_pipe(rate: int, encoding: str, open_stream: Callable[[int], "Stream"])
 
     if encoding not in FORMATS:
         raise InputError(f"--format takes {' or '.join(FORMATS)}, got {encoding!r}")
+    if sys.stdin is None or sys.stdout is None:  # as after <&-
+        raise InputError("standard input or output is closed; give both a pipe or a file")
     if sys.stdout.isatty():
         raise InputError("audio is not written to a terminal; redirect it to a file or a program")
     with Interrupt().handled() as interrupt:
         stream = open_stream(rate)
         source = cast(io.BufferedReader, sys.stdin.buffer)
+        _wait_for_data(source, sys.stdout.buffer)
         passed = pass_through(stream, source, sys.stdout.buffer, encoding, interrupt)
     _forget_output()
     if passed.odd_bytes:
@@ -155,8 +159,15 @@ def _line(report: dict[str, Any]) -> str:
 
 
 def _check_threads(threads: int) -> None:
-    if threads < 1:
-        raise InputError(f"--threads must be at least 1, got {threads}")
+    if not 1 <= threads <= _MOST_THREADS:
+        raise InputError(f"--threads must lie between 1 and {_MOST_THREADS}, got {threads}")
+
+
+def _wait_for_data(*pipes: io.IOBase | BinaryIO) -> None:
+    """Make pipes block: another program may have left them so that a pause looks like their end."""
+    for pipe in pipes:
+        with suppress(OSError, ValueError):  # not a file of the system
+            os.set_blocking(pipe.fileno(), True)
 
 
 def _forget_output() -> None:

@@ -9,14 +9,15 @@ import numpy as np
 from hamiltone.corpus.inputs import Clip, default_id
 
 RATINGS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")
-_TEXT = ("id", "enhanced_filepath", "note", "error", "worker")
+_TEXT = ("id", "enhanced_filepath", "note", "error", "worker", "fingerprint")
 
 
 @dataclass(frozen=True)
 class Result:
     """What became of a clip; after an `error` there is no file.
 
-    `enhanced_filepath` is relative to the output folder; `bytes` is its size. The ratings are None unless asked for.
+    `enhanced_filepath` is relative to the output folder; `bytes` is its size, `fingerprint` that
+    of the clip before it was read. The ratings are None unless asked for.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Result:
     bytes: int | None = None
     elapsed: float | None = None
     worker: str | None = None
+    fingerprint: str | None = None
 
 
 def batch_clips(batch: dict[str, Any]) -> list[Clip]:

@@ -3,6 +3,7 @@
 The rows are listed again whenever they are needed, in the same order, so that no corpus has to fit into memory.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -57,6 +58,16 @@ def default_id(path: str, offset: float | None, duration: float | None) -> str:
     if offset is None:  # without an offset, the duration is for information only
         return path
     return f"{path}#{offset:.12g}" + ("" if duration is None else f"+{duration:.12g}")
+
+
+def fingerprint(clip: Clip) -> str | None:
+    """A short name for what a clip is a part of: another part, or a file of another size, has another; None if gone."""
+    try:
+        size = Path(clip.path).stat().st_size if clip.byte_count is None else clip.byte_count
+    except (OSError, ValueError):
+        return None
+    content = repr((clip.path, size, clip.offset, clip.duration))
+    return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def list_rows(source: Path, output: Path) -> Iterator[Row]:
@@ -139,13 +150,18 @@ def _manifest_row(source: Path, number: int, line: bytes) -> Row:
     if any(value is None and fields.get(name) is not None for value, name in zip(stretch, _STRETCH, strict=True)):
         return Row(where, fields, fault="offset and duration must be seconds, not negative")
     offset, duration = stretch if stretch[0] is not None else (None, None)
-    id = default_id(path, offset, duration) if fields.get("id") is None else str(fields["id"])
+    id = default_id(path, offset, duration) if fields.get("id") in (None, "") else str(fields["id"])
     return Row(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))
 
 
 def _seconds(value: Any) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    return float(value) if good else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        seconds = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _shards(shards: list[Path]) -> Iterator[Row]:
@@ -161,7 +177,7 @@ def _shard(shard: Path) -> Iterator[Row]:
         with tarfile.open(shard, "r:") as tar:
             for member in tar:
                 tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps every member in memory
-                if not member.isfile():
+                if not (member.isfile() or member.islnk() or member.issym()):
                     continue
                 folder, _, name = member.name.rpartition("/")
                 this = f"{folder}/{name.split('.')[0]}" if folder else name.split(".")[0]
@@ -196,6 +212,13 @@ def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) ->
     id, fields, sound = f"{shard.name}/{key}", dict[str, Any](), None
     for member in members:
         suffix = member.name[len(key) :].removeprefix(".")
+        if not member.isfile() or member.issparse():  # its content is not in one place after its header
+            if sound is None and Path(member.name).suffix.lower() in _SUFFIXES:
+                kind = "a sparse file" if member.isfile() else "a link"
+                fault = f"{member.name} is {kind} in the shard; pack the whole file"
+                yield Row(id, {"shard": shard.name, "key": key}, fault=fault)
+                return
+            continue
         if member.offset_data + member.size > size:
             yield Row(id, {"shard": shard.name, "key": key}, fault=f"the shard ends in the middle of {member.name}")
             return

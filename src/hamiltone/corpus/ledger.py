@@ -7,6 +7,7 @@ matter what is killed and when, a clip in the list is complete; a missing one is
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -88,7 +89,8 @@ class Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # of a write that failed before, and was reported; all others are synced
+            self._file.close()
 
 
 def to_line(row: dict[str, Any]) -> bytes:

@@ -25,14 +25,19 @@ class Noise:
     snr_db: float | None
 
 
-def estimate_noise(source: Path, result: Path) -> Noise:
-    """Compare a recording with its enhanced version: their difference is the noise, as far as the model found it."""
+def estimate_noise(source: Path, result: Path, scale: float = 1.0) -> Noise:
+    """Compare a recording with its enhanced version: their difference is the noise, as far as the model found it.
+
+    `scale` is what all samples of the result were multiplied by.
+    """
     taken = kept = 0.0
     count = 0
     with open_reader(source) as before, open_reader(result) as after:
         while len(clean := after.read(_BLOCK)):
             noisy = before.read(len(clean))
-            clean = clean[: len(noisy)]  # the result of a damaged source may be longer than this reader gets
+            clean = clean[: len(noisy)] / np.float32(
+                scale
+            )  # the result of a damaged source may be longer than this reader gets
             taken += float(np.square(noisy - clean, dtype=np.float64).sum())
             kept += float(np.square(clean, dtype=np.float64).sum())
             count += noisy.size
@@ -68,7 +73,11 @@ def rate_speech(path: Path, threads: int = 1) -> dict[str, float | None]:
 
 def _minutes(path: Path) -> Iterator[NDArray[np.float32]]:
     with open_reader(path) as reader:
-        rate = reader.info.sample_rate
-        while len(block := reader.read(_RATED_SECONDS * rate)):
-            mono = block.mean(axis=1, dtype=np.float32)
-            yield resample(mono, rate, _RATED_RATE)
+        rate, mono = reader.info.sample_rate, list[NDArray[np.float32]]()
+        while len(block := reader.read(rate)):  # a second of many channels is large enough
+            mono.append(block.mean(axis=1, dtype=np.float32))
+            if len(mono) == _RATED_SECONDS:
+                yield resample(np.concatenate(mono), rate, _RATED_RATE)
+                mono = []
+        if mono:
+            yield resample(np.concatenate(mono), rate, _RATED_RATE)

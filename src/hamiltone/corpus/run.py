@@ -11,7 +11,7 @@ from typing import Any
 
 from hamiltone import __version__
 from hamiltone.corpus.columns import RATINGS, Result
-from hamiltone.corpus.inputs import Clip, Row, list_rows
+from hamiltone.corpus.inputs import Clip, Row, fingerprint, list_rows
 from hamiltone.corpus.keep import Filter, parse_filter
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.corpus.output import RunFolder, writing
@@ -41,8 +41,10 @@ class Job:
 
     def stage_arguments(self) -> dict[str, Any]:
         """The arguments of `EnhanceStage`."""
-        output = str(self.output.absolute())
-        how = {"model": self.model, "strength": self.strength, "format": self.format, "score": self.score}
+        output, model = str(self.output.absolute()), self.model
+        if model is not None and Path(model).suffix and Path(model).is_file():
+            model = str(Path(model).absolute())  # workers may have another working directory
+        how = {"model": model, "strength": self.strength, "format": self.format, "score": self.score}
         return {"output": output, **how}
 
     def settings(self) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
         raise InputError(f"{job.output}: is the input; choose another output")
     total = _survey(job, keep)
     with folder.claimed(job.settings()), Ledger(folder.ledger) as ledger:
-        ledger.forget([*ledger.failures(), *_vanished(job, ledger)])
+        ledger.forget([*ledger.failures(), *_outdated(job, ledger)])
         pace = _Pace(total, ledger, tick)
         for batch in (BATCH, 1):  # clips that were lost with their batch are tried once more one by one
             expected = pace.new
@@ -174,12 +176,13 @@ def _missing(job: Job, ledger: Ledger) -> Iterator[Clip]:
             yield row.clip
 
 
-def _vanished(job: Job, ledger: Ledger) -> Iterator[str]:
-    """Finished clips whose file has vanished or changed in size."""
+def _outdated(job: Job, ledger: Ledger) -> Iterator[str]:
+    """Finished clips whose file has vanished or changed in size, or whose row now names something else."""
     for row in list_rows(job.source, job.output) if len(ledger) else ():
-        if row.id in ledger and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
+        if row.clip is not None and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
             path = job.output / entry["enhanced_filepath"]
-            if not path.is_file() or path.stat().st_size != entry.get("bytes"):
+            versions = {fingerprint(row.clip), entry.get("fingerprint")} - {None}  # None: its source is gone
+            if len(versions) > 1 or not path.is_file() or path.stat().st_size != entry.get("bytes"):
                 yield row.id
 
 

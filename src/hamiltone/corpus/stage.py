@@ -11,7 +11,7 @@ from typing import Any
 
 from hamiltone.atomic import sync_folder
 from hamiltone.corpus.columns import Result, batch_clips, result_columns
-from hamiltone.corpus.inputs import Clip
+from hamiltone.corpus.inputs import Clip, fingerprint
 from hamiltone.corpus.noise import estimate_noise, rate_speech
 from hamiltone.corpus.parts import as_file
 from hamiltone.errors import InputError
@@ -83,19 +83,19 @@ class EnhanceStage:
         return {**batch, **result_columns(results)}
 
     def _enhance(self, clip: Clip) -> dict[str, Any]:
-        relative = self.target(clip)
+        relative, version = self.target(clip), fingerprint(clip)
         target = self.output / relative
         if self.output / AUDIO in Path(os.path.realpath(clip.path)).parents:
             raise InputError(f"{clip.path}: lies in the output folder")
         with as_file(clip) as source:
             report = enhance_file(source, target, model=self.model, strength=self.strength, overwrite=True)
-            noise = estimate_noise(source, target)
+            noise = estimate_noise(source, target, report.scale or 1.0)
             ratings = self._rate(source, target) if self.score else {}
         sync_folder(target.parent)
         seconds = round(report.seconds or 0.0, 6)
         size = target.stat().st_size
         found = {"enhanced_filepath": relative, "seconds": seconds, **asdict(noise), **ratings}
-        return {**found, "note": report.note, "bytes": size}
+        return {**found, "note": report.note, "bytes": size, "fingerprint": version}
 
     def _rate(self, source: Path, target: Path) -> dict[str, float | None]:
         before = {f"{name}_before": value for name, value in rate_speech(source, self._threads).items()}

@@ -4,7 +4,7 @@ from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 
 # isort: split
 from hamiltone.evaluation.compare import compare
-from hamiltone.evaluation.report import Report, read_report, to_json, write_report
+from hamiltone.evaluation.report import Report, check_report_path, read_report, to_json, write_report
 from hamiltone.evaluation.scoring import (
     DEFAULT_METRICS,
     FileScores,
@@ -24,6 +24,7 @@ __all__ = [
     "Report",
     "System",
     "Unprocessed",
+    "check_report_path",
     "compare",
     "default_metrics",
     "evaluate",

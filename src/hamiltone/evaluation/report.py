@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hamiltone.atomic import write_text
+from hamiltone.atomic import write_bytes
 from hamiltone.errors import InputError
 from hamiltone.evaluation.scoring import FileScores
 from hamiltone.metrics import Interval, mean_interval
@@ -96,23 +96,29 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_report(path: Path, report: Report) -> Path:
-    """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV.
-
-    The folder is made if need be: scoring takes too long to fail for the lack of one.
-    """
+def check_report_path(path: Path) -> None:
+    """Make the folder of a report, or raise an `InputError` if it cannot be written there: before hours of scoring."""
+    if path.suffix.lower() == ".csv":
+        raise InputError(f"{path}: the report is JSON, with a CSV beside it; give a name that ends in .json")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
-    write_text(path, json.dumps(to_json(report), indent=1))
+
+
+def write_report(path: Path, report: Report) -> Path:
+    """Write the JSON and, beside it, a CSV with a line per file; both appear whole or not at all. Returns the CSV."""
+    check_report_path(path)
+    write_bytes(path, json.dumps(to_json(report), indent=1).encode())
     table = io.StringIO()
     writer = csv.writer(table)
     writer.writerow(["file", "snr", "seconds", *report.metrics, "reasons"])
     for file in report.files:
         scores = [file.scores[metric] for metric in report.metrics]
         writer.writerow([file.name, file.snr, file.seconds, *scores, "; ".join(dict.fromkeys(file.reasons.values()))])
-    write_text(path.with_suffix(".csv"), table.getvalue())
+    write_bytes(path.with_suffix(".csv"), table.getvalue().encode(errors="backslashreplace"))
     return path.with_suffix(".csv")
 
 
@@ -131,10 +137,13 @@ def read_report(path: Path) -> Report:
             )
             for file in content["files"]
         )
-        return Report(content["system"], tuple(content["metrics"]), files)
+        report = Report(content["system"], tuple(content["metrics"]), files)
+        for metric in report.metrics:
+            report.values(metric)  # every file has every score
+        return report
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # JSON may hold anything
         raise InputError(f"{path} is not a report of hamiltone evaluate") from None
 
 

@@ -65,10 +65,15 @@ class Folder:
         return decode(self._file(pair))
 
     def _file(self, pair: Pair) -> Path:
-        files = _by_stem(self.path)
-        if Path(pair.name).stem not in files:
+        """The file at the same place as the noisy one, or else the only one of its name in any subfolder."""
+        files = _by_name(self.path)
+        found = files.get(f"/{pair.name}") or files.get(pair.name.rpartition("/")[2]) or []
+        if not found:
             raise InputError(f"{self.path}: has no file for {pair.name}")
-        return files[Path(pair.name).stem]
+        if len(found) > 1:
+            places = " and ".join(path.relative_to(self.path).as_posix() for path in found[:2])
+            raise InputError(f"{self.path}: has several files for {pair.name}: {places}")
+        return found[0]
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,18 @@ System = Unprocessed | Folder | ModelName
 
 
 @lru_cache(maxsize=1)
-def _by_stem(folder: Path) -> dict[str, Path]:
-    return {path.stem: path for path in audio_files(folder)}
+def _by_name(folder: Path) -> dict[str, list[Path]]:
+    """The files of a folder by their places in it, after a slash, and by their names alone; without suffixes."""
+    files: dict[str, list[Path]] = {}
+    for path in audio_files(folder):
+        for name in (f"/{_place(path, folder)}", path.stem):
+            files.setdefault(name, []).append(path)
+    return files
+
+
+def _place(path: Path, folder: Path) -> str:
+    """The place of a file in a folder, without its suffix: ``rooms/001`` for rooms/001.wav."""
+    return path.relative_to(folder).with_suffix("").as_posix()
 
 
 @lru_cache(maxsize=1)
@@ -166,6 +181,8 @@ def evaluate(
     """
     metrics = metrics or default_metrics(clean)
     check_metrics(metrics)
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise InputError(f"expected a number of seconds of each file, got {seconds}")
     if clean is None and (blind := [name for name in metrics if name not in WITHOUT_REFERENCE]):
         raise InputError(f"{', '.join(blind)}: needs --clean; without it there are {', '.join(WITHOUT_REFERENCE)}")
     for folder in (noisy, clean or noisy):
@@ -182,10 +199,13 @@ def evaluate(
 
 
 def unpaired(folder: Path) -> tuple[Pair, ...]:
-    """The recordings of a folder that have no reference: both sides of such a pair are the same file."""
+    """The recordings of a folder that have no reference: both sides of such a pair are the same file.
+
+    They are named by their places in the folder, since files in different subfolders may share their names.
+    """
     headers = {path: check_header(path) for path in audio_files(folder)}
     return tuple(
-        Pair(path.stem, speaker_of(path), path, path, round(header.seconds * SAMPLE_RATE))
+        Pair(_place(path, folder), speaker_of(path), path, path, header.frames, header.sample_rate)
         for path, header in headers.items()
     )
 

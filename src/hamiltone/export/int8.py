@@ -47,7 +47,7 @@ def export_int8(
         raise InputError("--int8 needs pairs to measure what it costs: give --noisy and --clean folders")
     source = find_checkpoint(model)
     check_metrics(METRICS)
-    target = check_target(Path(f"{source.stem}.int8.onnx") if out is None else Path(out), overwrite)
+    target = check_target(Path(f"{source.stem}.int8.onnx") if out is None else Path(out), source, overwrite)
     content, description, difference = make_graph(source, licence)
     description = replace(description, precision="int8")
     small = quantised(content, description)

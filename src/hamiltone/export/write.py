@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +59,7 @@ def export(
     others.
     """
     source = find_checkpoint(model)
-    target = check_target(Path(f"{source.stem}.onnx") if out is None else Path(out), overwrite)
+    target = check_target(Path(f"{source.stem}.onnx") if out is None else Path(out), source, overwrite)
     content, description, difference = make_graph(source, licence, window=window)
     write_bytes(target, content)
     return Exported(str(target), description, len(content), difference)
@@ -76,14 +77,16 @@ def check_packages() -> None:
         raise InputError(f'export needs {", ".join(missing)}: pip install "hamiltone[export]"')
 
 
-def check_target(target: Path, overwrite: bool) -> Path:
-    """Raise an `InputError` if the target cannot be written, before the work is done."""
+def check_target(target: Path, source: Path, overwrite: bool) -> Path:
+    """Raise an `InputError` if the target cannot be written or is the checkpoint, before the work is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; give a file")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: no such folder")
     if target.exists() and not overwrite:
         raise InputError(f"{target} exists already; to replace it, give --overwrite")
+    if os.path.realpath(target) == os.path.realpath(source):
+        raise InputError(f"{target}: is the checkpoint itself; choose another output")
     return target
 
 

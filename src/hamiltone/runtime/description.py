@@ -1,6 +1,7 @@
 """The description of an exported graph: one JSON string in the metadata of the file."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -10,6 +11,7 @@ FORMAT = 1
 KEY = "hamiltone"
 SPECTRUM, GAIN = "spectrum", "gain"
 KINDS = ("window", "step")
+_MOST_NUMBERS = 2**24  # in all states of a step graph: 64 MiB
 
 
 @dataclass(frozen=True)
@@ -84,5 +86,8 @@ def _check(description: Description) -> None:
         raise InputError(f"its description is damaged: kind {description.kind!r}, rate, n_fft and hop {sizes}")
     if n_fft % 2 or not n_fft <= 16 * hop <= 8 * n_fft:
         raise InputError(f"expected an even n_fft and a hop of 1/16 to 1/2 of it, got {n_fft} and {hop}")
+    sizes_of_states = [math.prod(state.shape) for state in description.states]
+    if any(size < 1 for state in description.states for size in state.shape) or sum(sizes_of_states) > _MOST_NUMBERS:
+        raise InputError(f"its description is damaged: states of {sum(sizes_of_states)} numbers")
     if not all(isinstance(name, str) for state in description.states for name in (state.name, state.next)):
         raise InputError("its description is damaged: a state without a name")

@@ -27,7 +27,8 @@ _COPY_FRAMES = 65536
 class FileReport:
     """The outcome of one file. `rtf` is processing time over duration; after an `error` there is no output.
 
-    If the output existed already and was left unchanged, only a `note` says so.
+    If the output existed already and was left unchanged, only a `note` says so. `scale` is below one if the whole file
+    was made softer, since its peaks exceed what the output can hold.
     """
 
     input: str
@@ -37,6 +38,7 @@ class FileReport:
     seconds: float | None = None
     elapsed: float | None = None
     rtf: float | None = None
+    scale: float | None = None
     preview: str | None = None
     picture: str | None = None
     note: str | None = None
@@ -113,7 +115,7 @@ def _run_all(
     stems = Counter(job.target.with_suffix("") for job in jobs)
     extras = replace(
         extras,
-        sources=frozenset(os.path.realpath(job.source) for job in jobs),
+        taken=frozenset(os.path.realpath(path) for job in jobs for path in (job.source, job.target)),
         shared_stems=frozenset(stem for stem, count in stems.items() if count > 1),
     )
     durations = [0.0 if job in kept else _promised_seconds(job.source) for job in jobs]
@@ -151,7 +153,7 @@ class _Extras:
     preview: float | None
     picture: bool
     overwrite: bool
-    sources: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
     shared_stems: frozenset[Path] = frozenset()
 
     def __post_init__(self) -> None:
@@ -169,7 +171,9 @@ class _Extras:
         for path in filter(None, (preview, picture)):
             if os.path.realpath(target) == os.path.realpath(job.source):
                 raise InputError(f"{target}: a preview or a picture needs the source, which would be replaced")
-            if os.path.realpath(path) in self.sources or (is_there(path) and not self.overwrite):
+            if os.path.realpath(path) in {os.path.realpath(job.source), *self.taken}:
+                raise InputError(f"{path}: is an input or a result and would be replaced; choose another output")
+            if is_there(path) and not self.overwrite:
                 raise InputError(f"{path}: exists already; to replace it, give --overwrite")
         return preview, picture
 
@@ -209,6 +213,7 @@ def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[floa
         seconds=seconds,
         elapsed=elapsed,
         rtf=elapsed / seconds,
+        scale=scale,
         preview=str(preview) if preview else None,
         picture=str(picture) if picture else None,
         note="; ".join(filter(None, notes)) or None,

@@ -47,6 +47,7 @@ def pass_through(
 
     def write(chunk: NDArray[Any]) -> None:
         nonlocal silence
+        chunk = np.atleast_2d(chunk)  # nothing went in: the stream does not know the shape
         rest, silence = chunk[:, silence:], max(silence - chunk.shape[1], 0)
         with interrupt.wait():
             target.write(rest.T.astype(sample).tobytes())

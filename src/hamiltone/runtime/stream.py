@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Samples = NDArray[np.float32]
 LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
+MOST_CHANNELS = 256
 _LOUDEST = 1e6  # 120 dB over full scale is no sound
 _LARGEST_GAIN = 1e20  # times the loudest sample, float32 can still hold it
 _FADE_SECONDS = 0.02  # from one strength to the other
@@ -66,8 +67,8 @@ class Stream:
     ) -> None:
         if int(sample_rate) != sample_rate or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
             raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate}")
-        if channels < 1:
-            raise InputError(f"expected one channel or more, got {channels}")
+        if not 1 <= channels <= MOST_CHANNELS:
+            raise InputError(f"expected 1 to {MOST_CHANNELS} channels, got {channels}")
         backend = resolve_step(model)
         if backend.n_fft != 2 * backend.hop:
             raise InputError(f"expected a model with a hop of half a frame, got {backend.n_fft} and {backend.hop}")
@@ -148,6 +149,8 @@ class Stream:
     def _sound(self, samples: NDArray[Any]) -> Samples:
         if samples.dtype == np.int16:
             return samples.astype(np.float32) / np.float32(32768)
+        if samples.dtype == np.float16:  # which has no number as large as the loudest
+            samples = samples.astype(np.float32)
         usable = np.abs(samples) <= _LOUDEST
         if usable.all():
             return samples.astype(np.float32, copy=False)
