@@ -125,9 +125,8 @@ class MediaReader:
         if track is None or self.info.encoding.format not in _TIMED:
             return 0
         gap = round((float(frame.pts * frame.time_base) - track.start) * rate) - self._frames_decoded
-        fits = (
-            self._frames_decoded + gap + frame.samples <= self.info.frames + rate
-        )  # or the stamp is not to be trusted
+        # a stamp beyond the end of the file is not to be trusted
+        fits = self._frames_decoded + gap + frame.samples <= self.info.frames + rate
         return gap if _LEAST_GAP * rate < gap < _LONGEST_SILENCE * rate and fits else 0
 
     def _convert(self, frame: Any) -> Block:

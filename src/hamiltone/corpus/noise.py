@@ -35,9 +35,8 @@ def estimate_noise(source: Path, result: Path, scale: float = 1.0) -> Noise:
     with open_reader(source) as before, open_reader(result) as after:
         while len(clean := after.read(_BLOCK)):
             noisy = before.read(len(clean))
-            clean = clean[: len(noisy)] / np.float32(
-                scale
-            )  # the result of a damaged source may be longer than this reader gets
+            # the result of a damaged source may be longer than this reader gets
+            clean = clean[: len(noisy)] / np.float32(scale)
             taken += float(np.square(noisy - clean, dtype=np.float64).sum())
             kept += float(np.square(clean, dtype=np.float64).sum())
             count += noisy.size
