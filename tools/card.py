@@ -19,10 +19,12 @@ _METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
 _BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live`"}
 _HELD_OUT = {
     "unprocessed": "noisy input",
-    "compact-adamw": "`compact` before",
+    "compact-2": "`compact` of run *2*",
+    "compact-next-3": "`compact` of run *next-3*",
     "compact": "`compact`",
     "live": "`live`",
 }
+"""The systems of results/heldout by file; a report of a model from a file bears its path, not its name."""
 _SHORT = {"pesq": "PESQ", "stoi": "STOI", "sisdr": "SI-SDR in dB"}
 _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
 
@@ -106,15 +108,15 @@ def twins(results: Path) -> str:
 
 def held_out(results: Path) -> str:
     """Every system by the ratio of the input, on speakers and kinds of noise that training has not heard."""
-    folder = results / "heldout"
-    reports = [read_report(folder / f"{name}.json") for name in _HELD_OUT if (folder / f"{name}.json").exists()]
+    files = {label: results / "heldout" / f"{name}.json" for name, label in _HELD_OUT.items()}
+    reports = {label: read_report(path) for label, path in files.items() if path.exists()}
     if len(reports) < 2:
         return ""
-    noisy = reports[0]
+    noisy = next(iter(reports.values()))
     rows = [
-        [ratio, _HELD_OUT[report.system], *(_mean(summary.get(metric)) for metric in noisy.metrics)]
+        [ratio, label, *(_mean(summary.get(metric)) for metric in noisy.metrics)]
         for ratio in ("all", *noisy.by_snr())
-        for report in reports
+        for label, report in reports.items()
         for summary in [report.summary() if ratio == "all" else report.by_snr()[ratio]]
     ]
     return f"{len(noisy.files)} mixtures.\n\n" + markdown.table(["input SNR", "system", *noisy.metrics], rows)
