@@ -39,3 +39,8 @@ def test_compressed_magnitudes_follow_a_drop_of_30_db_within_two_time_constants(
     magnitude = torch.cat([torch.ones(1, 1000, 1), torch.full((1, 250, 1), 10 ** (-30 / 20 * 0.3))], 1)
     values, _ = level(magnitude, NONE[:1])
     assert values[0, -1] < 1.3 * magnitude[0, -1, 0]
+
+
+def test_the_level_has_the_precision_of_its_input() -> None:
+    level, _ = RunningLevel(0.9, causal=True)(torch.rand(1, 5, 3).double(), torch.zeros(1, 2).double())
+    assert level.dtype == torch.float64

@@ -31,7 +31,7 @@ class RunningLevel(nn.Module):
     def forward(self, magnitude: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         frames = torch.arange(magnitude.shape[1], device=magnitude.device)
         apart = frames[:, None] - frames  # (T, T)
-        weights = (apart.abs() * math.log(self.decay)).exp()
+        weights = (apart.abs().to(magnitude.dtype) * math.log(self.decay)).exp()
         if self.causal:
             weights = weights.tril()
         mean = magnitude.mean(-1)
