@@ -391,6 +391,7 @@ def test_json_has_one_entry_per_file(run: Run) -> None:
         "sample_rate": 48_000,
         "channels": 1,
         "seconds": 1.0,
+        "scale": 1.0,
         "preview": None,
         "picture": None,
         "note": None,

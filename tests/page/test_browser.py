@@ -136,7 +136,7 @@ def test_no_microphone_is_one_clear_sentence(address, folder):
 
 def test_a_microphone_that_vanishes_is_one_clear_sentence(address, folder):
     seen = browse("vanish", address, folder)
-    assert seen["problem"].startswith("The microphone is gone") and not seen["on"]
+    assert seen["problem"].startswith("The microphone was disconnected") and not seen["on"]
 
 
 def test_ten_minutes_are_cleaned_in_bounded_memory_by_a_page_that_answers(address, folder):
