@@ -1,3 +1,6 @@
+import os
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +103,15 @@ def test_sound_that_begins_late_is_not_taken_for_cut_short(tmp_path: Path, suffi
     copy(source, tmp_path / f"b.{suffix}")  # asserts that nothing is missing
     assert click_times(tmp_path / f"b.{suffix}") == pytest.approx(click_times(source), abs=2e-3)
     assert click_times(source)[0] == pytest.approx(2 + CLICKS[0], abs=0.03)
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="names are Unicode there")
+@pytest.mark.parametrize("name", [b"a\xff.mp4", b"a.\xffmp4"])
+def test_a_name_that_is_not_text_is_no_obstacle(tmp_path: Path, name: bytes) -> None:
+    strange = make_video(tmp_path / "a.mp4", "libx264").rename(tmp_path / os.fsdecode(name))
+    copy(strange, tmp_path / "b.mp4")
+    assert streams(tmp_path / "b.mp4") == [("video", "h264"), ("audio", "aac")]
+    assert not list(Path(tempfile.gettempdir()).glob("hamiltone-link-*"))
 
 
 def test_a_picture_that_stands_on_its_side_still_does(tmp_path: Path) -> None:

@@ -22,6 +22,15 @@ def test_a_stretch_of_seconds_holds_the_samples_between_them(tmp_path, suffix):
     assert not part.exists()
 
 
+def test_peaks_of_a_lossy_file_beyond_full_scale_are_kept(tmp_path):
+    tone = 0.99 * np.sign(np.sin(2 * np.pi * 440 * np.arange(32_000) / 16_000))
+    soundfile.write(tmp_path / "one.ogg", tone, 16_000)
+    decoded, _ = soundfile.read(tmp_path / "one.ogg")
+    assert np.abs(decoded[8000:16_000]).max() > 1.01
+    with as_file(Clip("part", str(tmp_path / "one.ogg"), offset=0.5, duration=0.5)) as part:
+        np.testing.assert_allclose(soundfile.read(part)[0], decoded[8000:16_000], atol=1e-6)
+
+
 @pytest.mark.parametrize(("offset", "duration"), [(3.0, 0.5), (1.5, 2.0), (3.0, None)])
 def test_a_stretch_that_is_not_there_is_one_line(tmp_path, offset, duration):
     path = clips.write_clip(tmp_path / "one.wav", 1, seconds=2.0)

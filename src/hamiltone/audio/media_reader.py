@@ -10,6 +10,7 @@ import numpy as np
 
 from hamiltone.audio.formats import TAGS, AudioInfo, Block, Dtype, Encoding, Track
 from hamiltone.errors import InputError
+from hamiltone.leftovers import scratch_folder
 
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame can be anything
 _LONGEST_SILENCE = 6 * 3600  # seconds: in a video, the sound may be long in coming
@@ -20,6 +21,20 @@ _TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpe
 _LENGTH_GUESSED = {"aac", "ac3", "amr", "amrnb", "amrwb", "dts", "eac3", "mp3", "mpeg", "mpegvideo"}
 _BARE = {".aac": "aac", ".ac3": "ac3", ".eac3": "eac3"}  # a frame or two of these are not known by their content
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
+
+
+def open_container(av: Any, path: Path, format: str | None = None) -> Any:
+    """A file opened by PyAV, which accepts names in UTF-8 only: any other is read through a link."""
+    name = str(path.absolute())  # or a colon in it would look like a protocol
+    options: dict[str, Any] = {"options": {"protocol_whitelist": "file"}, "metadata_errors": "replace"}
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        with scratch_folder("hamiltone-link-") as folder:
+            suffix = path.suffix.encode(errors="replace").decode()
+            (folder / f"sound{suffix}").symlink_to(name)
+            return av.open(str(folder / f"sound{suffix}"), format=format, **options)
+    return av.open(name, format=format, **options)
 
 
 class MediaReader:
@@ -60,14 +75,12 @@ class MediaReader:
         self._sound = self._blocks()
 
     def _open(self, path: Path) -> Any:
-        name = str(path.absolute())  # or a colon in it would look like a protocol
-        options: dict[str, Any] = {"options": {"protocol_whitelist": "file"}, "metadata_errors": "replace"}
         try:
-            return self._av.open(name, **options)
+            return open_container(self._av, path)
         except self._av.FFmpegError:
             if path.suffix.lower() not in _BARE:
                 raise
-            return self._av.open(name, format=_BARE[path.suffix.lower()], **options)
+            return open_container(self._av, path, _BARE[path.suffix.lower()])
 
     def _promise(self, stream: Any, start: float) -> tuple[float, bool]:
         """The length in seconds by the header, and whether that is a guess or the length of the picture."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.media_reader import open_container
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
@@ -164,8 +165,7 @@ class _Copy:
     def __init__(self, av: Any, source: AudioInfo, *, covers_only: bool) -> None:
         assert source.track is not None
         self._av, self._sound, self.note = av, source.track.stream, ""
-        name = str(source.path.absolute())
-        self._source = av.open(name, options={"protocol_whitelist": "file"}, metadata_errors="replace")
+        self._source = open_container(av, source.path)
         others = [stream for stream in self._source.streams if stream.index != self._sound]
         if covers_only:
             others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]

@@ -6,7 +6,7 @@ import signal
 import stat
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -36,12 +36,15 @@ class PartialFile:
             self._raw = create(self._temporary)
         self.sink = Sink(self._raw, head)
 
-    def commit(self, tail: bytes = b"") -> None:
-        """Append `tail` and replace the target with the file."""
+    def commit(self, tail: bytes = b"", edit: Callable[[BinaryIO], None] | None = None) -> None:
+        """Append `tail`, let `edit` change the finished file, and replace the target with it."""
         with self.errors_in_one_line():
             self.sink.seek(0, os.SEEK_END)
             self.sink.write(tail)
             self.sink.check()
+            if edit is not None:
+                with self._temporary.open("r+b") as file:
+                    edit(file)
             with suppress(OSError):  # there is none to replace, or a file system without modes
                 self._temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
             os.fsync(self._raw.fileno())

@@ -22,6 +22,7 @@ from hamiltone.audio.formats import (
     to_pcm,
     wav_or_rf64,
 )
+from hamiltone.audio.metadata import Blocks, Chunks
 from hamiltone.audio.mp3 import Mp3, lame_scale, says_length
 from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
@@ -119,7 +120,8 @@ class SoundFileWriter(PartialWriter):
 
     Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
     where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written unchanged. `frames` is the expected
-    length: it decides between wav and RF64. An mp3 gets the bit rate, tags and cover of the one that it is `like`.
+    length: it decides between wav and RF64. An mp3 gets the bit rate, tags and cover of the one that it is `like`, and
+    other formats the `metadata` of their source; `tags` are for sources of another format.
 
     Attributes:
         clipped: How many samples exceeded full scale and were clipped.
@@ -136,11 +138,14 @@ class SoundFileWriter(PartialWriter):
         frames: int,
         tags: Mapping[str, str] | None = None,
         like: Mp3 | None = None,
+        metadata: Chunks | Blocks | None = None,
+        note: str = "",
     ) -> None:
-        self.clipped, self.note = 0, ""
+        self.clipped, self.note = 0, note
         self._bits = PCM_BITS.get(encoding.subtype)
         self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
         self._tail = like.tail if like else b""
+        self._metadata = metadata
         self._scale = lame_scale(like.bit_rate) if like else 1.0
         self._partial = PartialFile(target, errors=(soundfile.SoundFileError,), head=like.head if like else b"")
         try:
@@ -154,7 +159,7 @@ class SoundFileWriter(PartialWriter):
                     format=wav_or_rf64(encoding, frames * channels),
                     **(like.quality(sample_rate) if like else {}),  # type: ignore[typeddict-item]
                 )
-                if encoding.format not in _UNTAGGED:
+                if encoding.format not in _UNTAGGED and not metadata:
                     for name, text in (tags or {}).items():
                         setattr(self._file, name, text)
         except BaseException:
@@ -176,7 +181,7 @@ class SoundFileWriter(PartialWriter):
     def _finish(self) -> None:
         with self._partial.errors_in_one_line():
             self._file.close()
-        self._partial.commit(self._tail)
+        self._partial.commit(self._tail, self._metadata.embed if self._metadata else None)
 
     def _end(self) -> None:
         with suppress(InputError), self._partial.errors_in_one_line():

@@ -49,15 +49,18 @@ def _copy_bytes(clip: Clip, copy: Path) -> None:
         raise InputError(f"{clip.id}: the shard ends {left} bytes too early")
 
 
-def _copy_stretch(clip: Clip, copy: Path) -> None:
-    """Seconds `offset` to `offset + duration`, or to the end, sample by sample."""
+def _copy_stretch(clip: Clip, copy: Path, lossy: str = "PCM_16") -> None:
+    """Seconds `offset` to `offset + duration`, or to the end, sample by sample.
+
+    Of a lossy file the samples get the subtype `lossy`, or floating point if some of them exceed full scale.
+    """
     with open_reader(Path(clip.path)) as reader:
         info = reader.info
     rate = info.sample_rate
     skipped = round((clip.offset or 0.0) * rate)
     left = 1 << 62 if clip.duration is None else round(clip.duration * rate)
     exact, floating = info.encoding.subtype in _EXACT, info.encoding.subtype in FLOAT_SUBTYPES
-    encoding = Encoding("WAV", info.encoding.subtype if exact else "FLOAT" if floating else "PCM_16")
+    encoding = Encoding("WAV", info.encoding.subtype if exact else "FLOAT" if floating else lossy)
     with (
         open_reader(Path(clip.path), "int32" if exact else "float32") as reader,
         SoundFileWriter(copy, encoding, sample_rate=rate, channels=info.channels, frames=info.frames) as writer,
@@ -71,3 +74,5 @@ def _copy_stretch(clip: Clip, copy: Path) -> None:
             left -= len(samples)
     if skipped or (clip.duration is not None and left > rate):
         raise InputError(f"{clip.path}: is shorter than offset and duration say")
+    if writer.clipped:
+        _copy_stretch(clip, copy, "FLOAT")
