@@ -58,6 +58,7 @@ def children(tmp_path_factory) -> Iterator[dict[str, tuple[subprocess.Popen[str]
     commands = {
         "killed": [CHILD, folder / "killed", "killed"],
         "two": [*launcher, CHILD, folder / "two", "two"],
+        "apart": [*launcher, CHILD, folder / "apart", "apart"],
         "bfloat16": [CHILD, folder / "bfloat16", "bfloat16"],
     }
     environment = os.environ | {
@@ -291,6 +292,16 @@ def test_two_processes_equal_one(children, tmp_path):
     for left, right in zip(figures(tmp_path), figures(folder), strict=True):
         assert left.pop("kind") == right.pop("kind")
         assert left == pytest.approx(right, rel=1e-4)
+
+
+def test_processes_that_normalise_apart_resume_exactly_and_differ_from_those_that_do_it_together(children):
+    child, folder = children["apart"]
+    _, errors = child.communicate(timeout=240)
+    assert child.returncode == 0, errors
+    assert_equal_runs(folder / "whole", folder / "cut")
+    children["two"][0].wait(timeout=120)
+    together, apart = weights(children["two"][1]), weights(folder / "whole")
+    assert any(not torch.allclose(together[name], apart[name]) for name in together if name.endswith("running_var"))
 
 
 def test_bfloat16_trains(children):

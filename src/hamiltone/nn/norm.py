@@ -236,9 +236,9 @@ class _Normalise(torch.autograd.Function):
         of_gain, of_bias = dot.unflatten(0, (4, -1)).sum(0), total.unflatten(0, (4, -1))
         dot, total = of_gain, of_bias
         if ctx.synchronised:
-            dot, total = dot.clone(), total.clone()
-            distributed.all_reduce(dot)
-            distributed.all_reduce(total)
+            both = torch.cat([dot, total.flatten()])
+            distributed.all_reduce(both)
+            dot, total = both[: len(dot)], both[len(dot) :].view_as(total)
         # of_x = scale (g - mean of g - x̂ · mean of g x̂), as a g + b x + c
         number = count.to(x.dtype)
         a = gain * inverse
@@ -272,13 +272,17 @@ def _is_distributed() -> bool:
 
 
 def _over_processes(mean: Tensor, var: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean ``(4, C)``, variance ``(C,)`` and count of the batches of all processes joined."""
-    total = count.clone()
-    distributed.all_reduce(total)
-    share = (count / total).to(mean.dtype)
-    joint = share * mean
-    distributed.all_reduce(joint)
+    """Mean ``(4, C)``, variance ``(C,)`` and count of the batches of all processes joined, in one exchange.
+
+    Every exchange makes the processes wait for each other, so all three travel together, in the count's precision.
+    """
+    own = torch.cat([mean.flatten().to(count), var.to(count), count.view(1)])
+    gathered = [torch.empty_like(own) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(gathered, own)
+    means, variances, counts = torch.stack(gathered).split([mean.numel(), var.numel(), 1], dim=1)
+    means, total = means.unflatten(1, mean.shape), counts.sum()
+    share = counts / total
+    joint = (share[..., None] * means).sum(0)
     # Variance within processes plus between them: squares of means would cancel where the mean is large.
-    var = share * (var + (mean - joint).square().mean(0))
-    distributed.all_reduce(var)
-    return joint, var, total
+    joint_var = (share * (variances + (means - joint).square().mean(1))).sum(0)
+    return joint.to(mean), joint_var.to(var), total

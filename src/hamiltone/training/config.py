@@ -50,6 +50,9 @@ class Batches(Table):
     """The number of parts into which a batch is cut to fit into memory."""
     workers: NonNegativeInt = 0
     """Processes that prepare samples; 0 prepares them in the training process."""
+    synchronise: bool = True
+    """Whether batch norms normalise over all processes. If not, each process normalises its own share of a batch, so
+    that processes wait for each other once per step only; the running statistics are those of the first process."""
 
 
 class Optimiser(Table):

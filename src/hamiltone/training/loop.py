@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
+from torch import Tensor, distributed
 
 from hamiltone.errors import InputError
 from hamiltone.nn.norm import synchronise_batch_norms
@@ -63,7 +63,8 @@ class Loop:
         torch.manual_seed(recipe.seed)
         self.bare = fabric.to_device(task.build())  # without Fabric's wrapper
         self.average = MovingAverage(self.bare, recipe.optimiser.ema)
-        synchronise_batch_norms(self.bare)
+        if recipe.batches.synchronise:
+            synchronise_batch_norms(self.bare)
         if recipe.run.compile:
             task.compile(self.bare)
         optimiser = make_optimiser(self.bare.parameters(), recipe.optimiser)
@@ -172,6 +173,9 @@ class Loop:
     def _validate(self, log: Log, stop: StopSignal) -> None:
         """Measure the averaged model, keep it if it is the best, and save; an interrupted validation is repeated."""
         task, progress, model = self.task, self.progress, self.average.model
+        if self.fabric.world_size > 1:  # statistics that each process has of its own batches
+            for buffer in model.buffers():
+                distributed.broadcast(buffer, 0)
         totals: dict[str, Tensor] = {}
         for index in range(self.fabric.global_rank, len(task.validation), self.fabric.world_size):
             if stop.received:
