@@ -38,6 +38,7 @@ def fill_card(page: str, results: Path) -> str:
         "races": races,
         "curve": curve,
         "cost": cost,
+        "data": data,
         "models": models,
     }
     wanted = [name for name in markdown.block_names(page) if name in tables]
@@ -185,6 +186,23 @@ def cost(results: Path) -> str:
     ]
     heads = ["system", "threads", "seconds", "RTF", "10th to 90th percentile", "peak memory", "time / compact's"]
     return markdown.table(heads, rows)
+
+
+def data(results: Path) -> str:
+    """The added speech and noise by source, as tools/training_data.py counts it."""
+    rows = [
+        [
+            kind.replace("-", " "),
+            source,
+            f"{counted['hours']:.2f}",
+            str(counted["files"]),
+            str(counted["left_out"]),
+            str(counted.get("voices", "")),
+        ]
+        for kind, sources in (_read(results / "training-data.json") or {}).items()
+        for source, counted in sources.items()
+    ]
+    return markdown.table(["kind", "source", "hours", "files", "left out", "voices"], rows) if rows else ""
 
 
 def _read(path: Path) -> Any:

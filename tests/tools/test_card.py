@@ -29,7 +29,7 @@ def fill(name: str, results: Path) -> list[str]:
 
 
 def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
-    for name in ("scores", "models", "twins", "heldout", "races", "curve", "cost"):
+    for name in ("scores", "models", "twins", "heldout", "races", "curve", "cost", "data"):
         assert fill(name, tmp_path) == ["(not measured yet)"]
 
 
@@ -106,4 +106,14 @@ def test_cost_has_a_row_for_every_folded_variant_and_every_peer(tmp_path: Path) 
     assert fill("cost", tmp_path)[2:] == [
         "| shared scores, fused | 2 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB |  |",
         "| other | 1 | 10 | 0.0500 | 0.0400 to 0.0600 | 80 MB | 0.50 |",
+    ]
+
+
+def test_data_has_a_row_for_every_source(tmp_path: Path) -> None:
+    counted = {"files": 3, "left_out": 1, "hours": 0.504}
+    found = {"speech": {"a": {**counted, "voices": 2}}, "held-out-noise": {"b": counted}}
+    (tmp_path / "training-data.json").write_text(json.dumps(found))
+    assert fill("data", tmp_path)[2:] == [
+        "| speech | a | 0.50 | 3 | 1 | 2 |",
+        "| held out noise | b | 0.50 | 3 | 1 |  |",
     ]
