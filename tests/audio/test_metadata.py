@@ -72,8 +72,15 @@ def chunks_of(path: Path, order: str) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize(
     ("suffix", "format", "subtype"),
-    [("wav", "WAV", "PCM_16"), ("wav", "WAV", "FLOAT"), ("wav", "WAVEX", "PCM_24"), ("rf64", "RF64", "PCM_16")]
-    + [("aiff", "AIFF", "PCM_16"), ("aiff", "AIFF", "FLOAT"), ("wav", "WAV", "PCM_U8")],
+    [
+        ("wav", "WAV", "PCM_16"),
+        ("wav", "WAV", "PCM_U8"),
+        ("wav", "WAV", "FLOAT"),
+        ("wav", "WAVEX", "PCM_24"),
+        ("rf64", "RF64", "PCM_16"),
+        ("aiff", "AIFF", "PCM_16"),
+        ("aiff", "AIFF", "FLOAT"),
+    ],
 )
 def test_chunks_are_kept_byte_for_byte_when_a_file_is_replaced(
     tmp_path: Path, suffix: str, format: str, subtype: str
@@ -176,7 +183,7 @@ def test_an_ogg_whose_comments_would_be_lost_is_not_overwritten(tmp_path: Path, 
                 container.mux(packet)
     before = path.read_bytes()
     assert lost_comments(path) == ["ALBUMARTIST", "METADATA_BLOCK_PICTURE"]
-    with pytest.raises(InputError, match="is not overwritten: .* ALBUMARTIST, METADATA_BLOCK_PICTURE"):
+    with pytest.raises(InputError, match=r"is not overwritten: .* ALBUMARTIST, METADATA_BLOCK_PICTURE"):
         copy(path, path)
     assert path.read_bytes() == before
     with open_reader(path) as reader:
