@@ -20,7 +20,7 @@ _BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live
 _HELD_OUT = {
     "unprocessed": "noisy input",
     "compact-2": "`compact` of run *2*",
-    "compact-next-3": "`compact` of run *next-3*",
+    "compact-next-4": "`compact` of run *next-4*",
     "compact": "`compact`",
     "live": "`live`",
 }
