@@ -3,10 +3,10 @@ import torch
 
 from hamiltone.analysis.capture import capture, record
 from hamiltone.models import EnhancerConfig, build
-from hamiltone.nn import HamiltonAttention, QAttention, QTransformerBlock, fold, make_rule
+from hamiltone.nn import HamiltonAttention, QAttention, QTransformerBlock, fold, make_rule, rules
 from hamiltone.nn.linear import QLinear
 
-RULES = [make_rule(name) for name in ("shared", "hamilton", "hamilton-tay", "headsplit")]
+RULES = [make_rule(name) for name in rules.RULES]
 
 
 def small_model(attention: str = "hamilton"):

@@ -2,6 +2,7 @@ import csv
 import json
 import math
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -300,3 +301,9 @@ def test_a_report_that_was_changed_is_one_line(tmp_path, snr, scores):
 def test_seconds_that_are_no_number_are_one_line(folders, seconds):
     done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--seconds", seconds)
     assert isinstance(done.exception, InputError) and "number of seconds" in str(done.exception)
+
+
+def test_the_help_names_every_metric() -> None:
+    command = import_module("hamiltone.cli.evaluate")
+    assert set(command._DEFAULT.split(",")) == set(scoring.DEFAULT_METRICS)
+    assert {*command._DEFAULT.split(","), *command._MORE.split(",")} == set(metrics.METRICS)

@@ -11,6 +11,7 @@ from torch import Tensor
 from hamiltone.losses import (
     PAPER_WEIGHTS,
     EnhancementLoss,
+    LossWeights,
     PESQLoss,
     complex_l1_loss,
     compressed_spectrum_loss,
@@ -72,6 +73,14 @@ def hard_cases() -> dict[str, tuple[Tensor, Tensor]]:
 
 def test_every_term_of_the_total_is_in_the_table_above() -> None:
     assert asdict(PAPER_WEIGHTS).keys() <= LOSSES.keys()
+
+
+@pytest.mark.parametrize("name", asdict(PAPER_WEIGHTS))
+def test_a_weight_switches_on_the_loss_of_its_name(name: str) -> None:
+    target = speech()
+    estimate = noisy(target)
+    _, terms = EnhancementLoss(LossWeights(**{name: 1.0}))(estimate, target)
+    torch.testing.assert_close(terms, {name: LOSSES[name](estimate, target)})
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -1,5 +1,6 @@
 """The registry: every metric by name, and what each is blind to."""
 
+import re
 import sys
 
 import numpy as np
@@ -39,6 +40,19 @@ def test_every_name_gives_the_score_of_its_function() -> None:
             "covl": metrics.covl(pesq, llr, wss),
         }
     )
+
+
+def test_the_table_of_the_docstring_has_a_row_for_every_metric() -> None:
+    rows = re.findall(r"^\| ([a-z0-9_, ]+) \|", metrics.__doc__ or "", re.MULTILINE)
+    assert sorted(METRICS) == sorted(name for row in rows if row != "metric" for name in row.split(", "))
+
+
+@pytest.mark.usefixtures("packages")
+def test_less_noise_never_scores_lower() -> None:
+    """Higher is better for every metric: validation chooses the model with the highest score."""
+    noise = np.random.default_rng(0).standard_normal(len(SPEECH))
+    worse, better = (compute(INTRUSIVE, mix(SPEECH, noise, snr), SPEECH, RATE) for snr in (0.0, 20.0))
+    assert [name for name in INTRUSIVE if better[name] <= worse[name]] == []
 
 
 def test_the_four_ratings_of_dnsmos_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from hamiltone.errors import InputError
 from hamiltone.models import VisionConfig, build
 from hamiltone.models.vision import QResNet, pure_quaternions
 from hamiltone.nn import fold
+from hamiltone.nn.rules import RULES
 
 SMALL = VisionConfig(channels=(2, 4), blocks=1, heads=2, layers=1, feed_forward=4, classes=5, size=8)
 QTN = VisionConfig("qtn", feed_forward=64)
@@ -75,9 +76,7 @@ def test_wrong_images_and_settings_are_refused():
         model(torch.rand(1, 1, 8, 8))
     with pytest.raises(ValueError, match=r"64 tokens .* but there are 16 positions"):
         model(torch.rand(1, 3, 16, 16))
-    with pytest.raises(
-        InputError, match="attention must be one of shared, hamilton, hamilton-tay, headsplit, qtn, or a rule"
-    ):
+    with pytest.raises(InputError, match=f"attention must be one of {', '.join(RULES)}, qtn, or a rule"):
         VisionConfig("none")
     with pytest.raises(InputError, match="4 stages cannot halve images of 20 pixels"):
         VisionConfig(size=20)

@@ -7,10 +7,10 @@ from torch.testing import assert_close
 
 import oracle
 from cases import BATCH, HEADS, LENGTH, MASKS, Distance
-from hamiltone.nn import HamiltonScore, QAttention, Scale, ScoreRule, SharedScore, fold, make_rule
+from hamiltone.nn import HamiltonScore, QAttention, Scale, ScoreRule, SharedScore, fold, make_rule, rules
 from hamiltone.nn.masks import combine_masks
 
-RULES = {name: make_rule(name) for name in ("shared", "hamilton", "hamilton-tay", "headsplit")}
+RULES = {name: make_rule(name) for name in rules.RULES}
 WIDTH = 3
 
 
