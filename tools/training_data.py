@@ -17,7 +17,7 @@ from pathlib import Path
 
 import av
 import numpy as np
-import soundfile
+import soundfile  # type: ignore[import-untyped]
 
 from hamiltone.audio.resampling import resample
 from hamiltone.data.files import decode
@@ -53,7 +53,8 @@ def sound_of(path: Path) -> Signal:
         rate = container.streams.audio[0].rate
     if not blocks:
         raise InputError(f"{path}: holds no samples")
-    return resample((np.concatenate(blocks) / 2**15).astype(np.float32), rate, SAMPLE_RATE, quality="HQ")
+    samples = np.concatenate(blocks).astype(np.float32) / np.float32(2**15)
+    return resample(samples, rate, SAMPLE_RATE, quality="HQ")
 
 
 def has_silent_pauses(speech: Signal) -> bool:
