@@ -10,9 +10,12 @@ def main() -> None:
     for number in _signals():
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _leave)
-    from hamiltone import cli  # only now: a signal may come while it is imported
+    from hamiltone import cli, leftovers  # only now: a signal may come while they are imported
 
-    cli.main()
+    try:
+        cli.main()
+    finally:
+        leftovers.remove_all()
 
 
 def _signals() -> list[signal.Signals]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hamiltone.errors import InputError
-from hamiltone.leftovers import create, sweep
+from hamiltone.leftovers import create, remove, sweep
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 lock.close()
             temporary.replace(path)
         finally:
-            temporary.unlink(missing_ok=True)
+            remove(temporary)
 
 
 def sync_folder(folder: Path) -> None:

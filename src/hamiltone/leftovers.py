@@ -1,4 +1,7 @@
-"""Temporary files left by killed processes: each is locked while its process lives, so a later one can recognise it."""
+"""Temporary files that outlive their purpose: this process removes its own at its end, a later one those of the killed.
+
+Each file is locked while its process lives, so that a later process can recognise what was left behind.
+"""
 
 import shutil
 import sys
@@ -12,12 +15,18 @@ if sys.platform != "win32":  # no locks there, so no sweeping either
     import fcntl
 
 _LOCK, _NEW = "lock", "new"
+_created: set[Path] = set()
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a new unbuffered file; `sweep` leaves it alone until it is closed."""
+    """Create a new unbuffered file, to be given to `remove` in the end; `sweep` leaves it alone until it is closed."""
+    _created.add(path)  # first: a signal may come at any point from here to the `try` that would remove the file
     while True:
-        file = path.open("xb", buffering=0)
+        try:
+            file = path.open("xb", buffering=0)
+        except OSError:
+            _created.discard(path)
+            raise
         if sys.platform == "win32":
             return file
         with suppress(OSError):  # a file system without locks
@@ -25,6 +34,19 @@ def create(path: Path) -> BinaryIO:
         if path.exists():
             return file
         file.close()  # another process swept it before it was locked
+
+
+def remove(path: Path) -> None:
+    """Remove a file that `create` made, unless it has been renamed."""
+    path.unlink(missing_ok=True)
+    _created.discard(path)
+
+
+def remove_all() -> None:
+    """Remove the files of this process that no `remove` has reached, as it ends."""
+    for path in list(_created):
+        with suppress(OSError):
+            remove(path)
 
 
 def sweep(folder: Path, pattern: str) -> None:
@@ -45,7 +67,10 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
     with TemporaryDirectory(prefix=prefix) as folder, create(Path(folder, _NEW)):
         if sys.platform != "win32":  # an open file cannot be renamed there
             Path(folder, _NEW).rename(Path(folder, _LOCK))  # now that it is locked, others may look at it
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        finally:
+            remove(Path(folder, _NEW))
 
 
 def _is_abandoned(path: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from hamiltone.errors import InputError
-from hamiltone.leftovers import create, sweep
+from hamiltone.leftovers import create, remove, sweep
 
 
 class PartialFile:
@@ -54,7 +54,7 @@ class PartialFile:
     def discard(self) -> None:
         """Remove the file, unless it has been committed."""
         self._raw.close()
-        self._temporary.unlink(missing_ok=True)
+        remove(self._temporary)
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:

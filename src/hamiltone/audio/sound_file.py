@@ -184,6 +184,8 @@ class SoundFileWriter(PartialWriter):
         self._partial.commit(self._tail, self._metadata.embed if self._metadata else None)
 
     def _end(self) -> None:
-        with suppress(InputError), self._partial.errors_in_one_line():
-            self._file.close()
-        self._partial.discard()
+        try:
+            with suppress(InputError), self._partial.errors_in_one_line():
+                self._file.close()
+        finally:
+            self._partial.discard()
