@@ -3,8 +3,8 @@
     python examples/quiet_speaker.py NOISY CLEAN [--model NAME|FILE]
 
 NOISY and CLEAN are folders of pairs, such as VoiceBank's test set. Every pair is played twice, first at its own level
-and then softer by 0 to 40 dB; only the second part is scored. Then a stationary noise is enhanced: how much its level
-differs between parts of ten seconds.
+and then softer by 0 to 40 dB; only the second part is scored. Then a minute of stationary noise is enhanced: how far it
+falls, and how much its level differs between parts of ten seconds, with and without dividing it into windows.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import soundfile
 import hamiltone
 from hamiltone.metrics import compute
 from hamiltone.runtime import Backend, resolve_model
+from hamiltone.runtime.settings import WINDOW_SECONDS
 
 DROPS_DB = (0, -10, -20, -30, -40)
 
@@ -37,7 +38,10 @@ def main() -> None:
     for drop in DROPS_DB:
         gains[drop] = np.mean([gain_of_second(*pair, drop, model) for pair in chosen])
         print(f"| {drop} dB | {gains[drop]:.2f} dB | {gains[drop] - gains[0]:+.2f} dB |")
-    print(f"\nStationary noise, 60 s: enhanced levels of its parts differ by up to {level_spread(model):.2f} dB.")
+    print("\n| stationary noise | level | parts differ by up to |\n|---|---|---|")
+    for name, seconds in (("in windows", WINDOW_SECONDS), ("as a whole", 60.0)):
+        levels = stationary_levels(model, seconds)
+        print(f"| {name} | {levels.mean():.1f} dB | {np.ptp(levels):.2f} dB |")
 
 
 def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: Backend) -> float:
@@ -49,13 +53,13 @@ def gain_of_second(noisy_path: Path, clean_path: Path, drop_db: float, model: Ba
     return after - before
 
 
-def level_spread(model: Backend) -> float:
-    """The largest difference in dB between parts of enhanced white noise."""
+def stationary_levels(model: Backend, window_seconds: float) -> np.ndarray:
+    """The levels in dB of parts of enhanced white noise, relative to those of the noise."""
     rate = 16_000
     noise = 0.05 * np.random.default_rng(0).standard_normal(60 * rate).astype(np.float32)
-    parts = hamiltone.enhance(noise, rate, model=model).reshape(6, -1)[1:-1]
-    levels = 10 * np.log10(np.square(parts).mean(1))
-    return float(levels.max() - levels.min())
+    enhanced = hamiltone.enhance(noise, rate, model=model, window_seconds=window_seconds)
+    after, before = (np.square(signal.reshape(6, -1)[1:-1]).mean(1) for signal in (enhanced, noise))
+    return 10 * np.log10(after / before)
 
 
 if __name__ == "__main__":
