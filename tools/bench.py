@@ -48,7 +48,7 @@ scores and maps by batched matrix products. *Real* is ordinary attention of the 
 ## Whole models
 
 Waveform to waveform, STFT included, random weights. RTF is seconds of computing per second of audio. Audio longer than
-ten seconds goes through the windows of `hamiltone enhance`.
+9.6 seconds goes through the windows of `hamiltone enhance`.
 
 {markdown_table(MODEL, models)}
 ## onnxruntime and torch

@@ -15,7 +15,7 @@ def test_windows_start_on_samples_and_frames_of_the_model(rate: int, hop: int) -
         assert windows.overlap <= rate
 
 
-@pytest.mark.parametrize("frames", [1, 80_000, 160_000])
+@pytest.mark.parametrize("frames", [1, 80_000, 115_000])
 def test_a_short_recording_is_one_window(frames: int) -> None:
     windows = plan_windows(frames, sample_rate=16_000, model_rate=16_000, hop=256, seconds=6)
     assert (windows.count, windows.stride, windows.overlap) == (1, frames, 0)

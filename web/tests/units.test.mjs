@@ -87,11 +87,11 @@ test("resampling there and back keeps what both rates can carry", () => {
 });
 
 test("windows cover a recording and their weights add up to one", () => {
-  for (const [frames, rate] of [[161000, 16000], [600 * 44100, 44100], [11 * 8000, 8000]]) {
+  for (const [frames, rate] of [[153601, 16000], [600 * 44100, 44100], [11 * 8000, 8000]]) {
     const { stride, overlap, count } = planWindows(frames, rate, 16000, 256);
     assert.ok(count > 1 && (count - 1) * stride + overlap < frames && count * stride + overlap >= frames);
   }
-  assert.deepEqual(planWindows(160000, 16000, 16000, 256), { frames: 160000, stride: 160000, overlap: 0, count: 1 });
+  assert.deepEqual(planWindows(153600, 16000, 16000, 256), { frames: 153600, stride: 153600, overlap: 0, count: 1 });
   const fade = fadeIn(1000);
   assert.ok(fade.every((weight, n) => Math.abs(weight + fade[999 - n] - 1) < 1e-6));
 });

@@ -64,9 +64,9 @@ def enhance(
 ) -> None:
     """Remove noise from recordings of speech.
 
-    The model sees up to ten seconds as a whole, and longer recordings in
-    windows of four seconds: what comes before each moment and what comes
-    after. For live sound use hamiltone live.
+    The model sees recordings of up to 9.6 seconds as a whole, and longer
+    ones in windows of up to eight: what comes before each moment and what
+    comes after. For live sound use hamiltone live.
 
     Sample rate, channels, length, level and encoding are kept; so are the bit
     rate, tags and cover of an mp3. In a video the first audio stream is

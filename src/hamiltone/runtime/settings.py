@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Model = Union["Enhancer", Backend, str, Path, None]
 """An enhancer, a back end, the name or file of one, or None for the bundled one."""
 
-WINDOW_SECONDS = 4.0
+WINDOW_SECONDS = 8.0
 
 
 @dataclass(frozen=True)

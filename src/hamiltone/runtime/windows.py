@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Read = Callable[[int], NDArray[Any]]
 """Returns the next n frames ``(n, C)`` of a recording, fewer only at its end."""
 
-WHOLE = 2.5
+WHOLE = 1.2
 """How much longer than a window a recording may be before it is divided."""
 _MOST_SAMPLES = 2**25  # of a window, over all channels
 
@@ -33,10 +33,10 @@ class Windows:
 def affordable_seconds(seconds: float, *, channels: int, sample_rate: int) -> float:
     """The length of windows that bounds their memory: `seconds`, or less where a second holds very many samples.
 
-    >>> affordable_seconds(4.0, channels=64, sample_rate=48_000)
-    4.0
-    >>> round(affordable_seconds(4.0, channels=256, sample_rate=48_000), 2)
-    1.09
+    >>> affordable_seconds(8.0, channels=64, sample_rate=48_000)
+    8.0
+    >>> round(affordable_seconds(8.0, channels=256, sample_rate=48_000), 2)
+    2.28
     """
     return min(seconds, max(1.0, _MOST_SAMPLES / (WHOLE * channels * sample_rate)))
 
@@ -44,7 +44,7 @@ def affordable_seconds(seconds: float, *, channels: int, sample_rate: int) -> fl
 def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, seconds: float) -> Windows:
     """Divide a recording into the fewest windows of at most about `seconds`, all of nearly the same length.
 
-    A recording of up to 2.5 times the length of a window stays whole. Windows start where a sample of the model's rate
+    A recording of up to 1.2 times the length of a window stays whole. Windows start where a sample of the model's rate
     and a frame of its STFT fall exactly on a sample of the recording, so that every window has the same grid as the
     whole recording. Such positions occur once per hop at common rates, and once in one or two seconds at odd ones such
     as 44101 Hz, which may lengthen a short window. The overlap is a tenth of the longest window.

@@ -2,8 +2,8 @@
 
 import { gcd } from "./resample.ts";
 
-const WHOLE = 2.5; // how much longer than a window a recording may be before it is divided
-const SECONDS = 4;
+const WHOLE = 1.2; // how much longer than a window a recording may be before it is divided
+const SECONDS = 8;
 
 /** Windows of `stride` + `overlap` frames that start every `stride` frames; the last one may be shorter. */
 export interface Windows {
@@ -13,7 +13,7 @@ export interface Windows {
   count: number;
 }
 
-/** The fewest windows of at most about four seconds, all of nearly the same length, on the model's grid. */
+/** The fewest windows of at most about eight seconds, all of nearly the same length, on the model's grid. */
 export function planWindows(frames: number, sampleRate: number, modelRate: number, hop: number): Windows {
   if (frames <= WHOLE * SECONDS * sampleRate) return { frames, stride: frames, overlap: 0, count: 1 };
   const common = gcd(sampleRate, modelRate);

@@ -93,9 +93,10 @@ def table3(evidence: Evidence) -> Section:
     for model in MODELS:
         rows += _speed_rows(model, speeds) + _macs_row(model, evidence)
     remark = (
-        "GPU factors need an A100. CPU factors are of this machine, waveform to waveform; *explicit* forms scores and "
-        "maps by matrix products, *fused* runs in one kernel, for both rules alike. The paper says that conditions "
-        "were matched, but not which ones; it measured on 448 utterances of 15.3 s on average."
+        "GPU factors need an A100. CPU factors are of this machine, waveform to waveform, each recording as one "
+        "window; *explicit* forms scores and maps by matrix products, *fused* runs in one kernel, for both rules "
+        "alike. The paper says that conditions were matched, but not which ones; it measured on 448 utterances of "
+        "15.3 s on average."
     )
     return Section(tuple(rows), remark)
 
