@@ -146,15 +146,15 @@ def media_codec(track: Track | None, format: str, default: str) -> str:
     return track.encoder if track and track.encoder in _TAKEN.get(format, ()) else default
 
 
-def wav_or_rf64(encoding: Encoding, samples: int) -> str:
-    """The format for `samples` samples (over all channels): RF64 instead of a wav whose data would exceed 4 GB.
+def wav_or_rf64(encoding: Encoding, samples: int, metadata: int = 0) -> str:
+    """The format for `samples` samples (over all channels) and bytes of metadata: RF64 instead of a wav beyond 4 GB.
 
     >>> wav_or_rf64(Encoding("WAV", "PCM_16"), samples=2_000_000_000)
     'WAV'
     >>> wav_or_rf64(Encoding("WAV", "PCM_24"), samples=2_000_000_000)
     'RF64'
     """
-    size = samples * _SAMPLE_BYTES.get(encoding.subtype, 1)
+    size = samples * _SAMPLE_BYTES.get(encoding.subtype, 1) + metadata
     return "RF64" if encoding.format in {"WAV", "WAVEX"} and size > _WAV_DATA_LIMIT else encoding.format
 
 

@@ -24,7 +24,7 @@ from hamiltone.audio.formats import (
 )
 from hamiltone.audio.media_reader import MediaReader
 from hamiltone.audio.media_writer import MediaWriter
-from hamiltone.audio.metadata import lost_comments, read_metadata
+from hamiltone.audio.metadata import read_metadata
 from hamiltone.audio.mp3 import read_mp3, says_length
 from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.errors import InputError
@@ -118,9 +118,7 @@ def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) 
         except ImportError as error:
             raise InputError(f'{target}: this format needs PyAV: pip install "hamiltone[media]"') from error
     both = encoding.format == "MP3" == info.encoding.format.upper()
-    related = _family(encoding.format) == _family(info.encoding.format)
-    lost = lost_comments(info.path) if encoding.format == "OGG" == info.encoding.format else []
-    note = f"libsndfile cannot write its comments {', '.join(lost[:3])}{' ...' * (len(lost) > 3)}" if lost else ""
+    metadata, note = read_metadata(info.path, encoding.format)
     if note and os.path.realpath(target) == os.path.realpath(info.path):
         raise InputError(f"{target}: is not overwritten: {note}; choose another output")
     return SoundFileWriter(
@@ -131,11 +129,6 @@ def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) 
         frames=frames,
         tags=info.tags,
         like=read_mp3(info.path, info.seconds) if both else None,
-        metadata=read_metadata(info.path, info.encoding.format) if related else None,
+        metadata=metadata,
         note=note,
     )
-
-
-def _family(format: str) -> str:
-    """A common name for the formats between which metadata can be copied as it is."""
-    return "WAV" if format in {"WAVEX", "RF64"} else format

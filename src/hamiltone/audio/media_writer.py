@@ -12,6 +12,7 @@ import numpy as np
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
 from hamiltone.audio.media_reader import open_container
 from hamiltone.audio.mp3 import lame_scale
+from hamiltone.audio.outer_tags import leading_tags, trailing_tags
 from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
 
@@ -37,7 +38,8 @@ class MediaWriter(PartialWriter):
     """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
     The sound is encoded and replaces that of `source`, starting at the same time. All other streams of the source are
-    copied packet by packet if the target's format can hold them, with tags and chapters.
+    copied packet by packet if the target's format can hold them, with tags and chapters. Where sound is all that a
+    format holds, the tags around it are copied.
 
     Attributes:
         clipped: How many samples exceeded full scale and were clipped.
@@ -51,7 +53,8 @@ class MediaWriter(PartialWriter):
         self._skipped = self._delay = 0
         if encoding == Encoding("avi", "libmp3lame"):
             self._delay = _MP3_DELAY  # AVI cannot state the encoder's delay: drop as many samples of ours instead
-        self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError))
+        head, self._tail = _outer_tags(source.path, self._suffix, encoding.format)
+        self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError), head=head)
         self._copy: _Copy | None = None
         try:
             with self._partial.errors_in_one_line():
@@ -68,6 +71,8 @@ class MediaWriter(PartialWriter):
         options = {}
         if encoding.format in _MOV_FORMATS:
             options["movie_timescale"] = str(self._source.sample_rate)
+        if encoding.format in _BARE_FORMATS:
+            options["fflags"] = "+bitexact"  # or wv and tta get a tag of FFmpeg's own before ours
         if self._suffix in _BRANDS:
             options["brand"] = _BRANDS[self._suffix]
         self._container = self._av.open(self._partial.sink, "w", format=encoding.format, container_options=options)
@@ -151,7 +156,7 @@ class MediaWriter(PartialWriter):
             self._partial.sink.check()
         if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
             raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
-        self._partial.commit()
+        self._partial.commit(self._tail)
 
     def _end(self) -> None:
         if self._copy:
@@ -242,6 +247,15 @@ class _Copy:
     def close(self) -> None:
         """Close the source."""
         self._source.close()
+
+
+def _outer_tags(path: Path, suffix: str, format: str) -> tuple[bytes, bytes]:
+    """The tags before and after the sound of a file, if that sound is all it holds and the result is like it."""
+    if format not in _BARE_FORMATS or path.suffix.lower() != suffix:
+        return b"", b""
+    with path.open("rb") as file:
+        head = leading_tags(file)
+        return head, trailing_tags(file, len(head))
 
 
 def _nearest(rate: int, rates: list[int] | None) -> int:

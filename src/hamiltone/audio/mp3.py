@@ -1,14 +1,14 @@
 """What an mp3 has besides its samples: bit rate, tags and cover."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
+from hamiltone.audio.outer_tags import leading_tags, trailing_tags
+
 _RATES = {1: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)}  # kbit/s, by version, layer III
 _RATES[2] = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 _SOFTER = ((176, 0.95), (208, 0.97), (240, 0.98))  # below so many kbit/s, LAME multiplies all samples by this
-_MOST_HEAD = 64 * 2**20  # of ID3v2: covers are large, but not that large
 _SEARCHED = 2**16  # bytes in which the first frame must begin
 
 
@@ -21,7 +21,7 @@ class Quality(TypedDict):
 
 @dataclass(frozen=True)
 class Mp3:
-    """The raw tags before (ID3v2) and after (ID3v1) the sound, and the mean bit rate in kbit/s.
+    """The raw tags before (ID3v2) and after (APEv2, ID3v1) the sound, and the mean bit rate in kbit/s.
 
     `constant` says whether every frame has that rate.
     """
@@ -47,10 +47,8 @@ def read_mp3(path: Path, seconds: float) -> Mp3 | None:
     """The tags and the bit rate of an mp3 of this length; None where no frame is found at its start."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        head = _id3v2(file)
-        file.seek(max(size - 128, len(head)))
-        tail = file.read()
-        tail = tail if tail.startswith(b"TAG") else b""
+        head = leading_tags(file)
+        tail = trailing_tags(file, len(head))
         frame = _first_frame(file, len(head))
     if frame is None:
         return None
@@ -62,7 +60,7 @@ def read_mp3(path: Path, seconds: float) -> Mp3 | None:
 def says_length(path: Path) -> bool:
     """Whether the first frame of an mp3 says how many follow; otherwise its length is guessed from the bit rate."""
     with path.open("rb") as file:
-        frame = _first_frame(file, len(_id3v2(file)))
+        frame = _first_frame(file, len(leading_tags(file)))
     return frame is not None and any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
 
 
@@ -74,18 +72,6 @@ def _first_frame(file: BinaryIO, start: int) -> bytes | None:
         if _bit_rate(data[place : place + 4]):
             return data[place : place + 200]
     return None
-
-
-def _id3v2(file: BinaryIO) -> bytes:
-    """The tag that a file begins with, or nothing."""
-    start = file.read(10)
-    if len(start) < 10 or not start.startswith(b"ID3") or max(start[6:]) > 127:
-        return b""
-    length = sum(byte << 7 * place for place, byte in enumerate(reversed(start[6:])))
-    footer = 10 if start[5] & 0x10 else 0
-    if length + footer > min(_MOST_HEAD, os.fstat(file.fileno()).st_size - 10):
-        return b""
-    return start + file.read(length + footer)
 
 
 def _bit_rate(header: bytes) -> int:

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import soundfile  # type: ignore[import-untyped]
 
+from hamiltone.audio.chunks import end_of_samples
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
     PCM_BITS,
@@ -22,7 +23,8 @@ from hamiltone.audio.formats import (
     to_pcm,
     wav_or_rf64,
 )
-from hamiltone.audio.metadata import Blocks, Chunks
+from hamiltone.audio.in_place import FirstBytes
+from hamiltone.audio.metadata import Metadata
 from hamiltone.audio.mp3 import Mp3, lame_scale, says_length
 from hamiltone.audio.partial import PartialFile, PartialWriter
 from hamiltone.errors import InputError
@@ -47,7 +49,13 @@ class SoundFileReader:
     """Reads what libsndfile supports. A truncated or damaged stream ends at the damage; `missing` says what is lost."""
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
-        self._file = file = _SequentialFile(os.fsencode(path))  # a name need not be text in the encoding of the system
+        end = end_of_samples(path)  # in W64 libsndfile would take what follows for samples
+        self._raw = FirstBytes(path, end) if end is not None else None
+        try:
+            self._file = file = _SequentialFile(self._raw or os.fsencode(path))  # a name need not be text
+        except BaseException:
+            self._close_raw()
+            raise
         self._dtype = dtype
         self._frames_read = 0
         frames = _promised_frames(file.frames, file.extra_info)
@@ -58,6 +66,8 @@ class SoundFileReader:
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
         blocks = [np.empty((0, self.info.channels), self._dtype)]
+        if self.info.encoding.format == "FLAC":  # tags behind the sound are an error to the decoder
+            frames = min(frames, max(self._file.frames - self._frames_read, 0))
         while frames > 0:
             try:
                 block = self._file.read(min(frames, _READ_FRAMES), dtype=self._dtype, always_2d=True)
@@ -103,6 +113,11 @@ class SoundFileReader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._close_raw()
+
+    def _close_raw(self) -> None:
+        if self._raw is not None:
+            self._raw.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -138,7 +153,7 @@ class SoundFileWriter(PartialWriter):
         frames: int,
         tags: Mapping[str, str] | None = None,
         like: Mp3 | None = None,
-        metadata: Chunks | Blocks | None = None,
+        metadata: Metadata | None = None,
         note: str = "",
     ) -> None:
         self.clipped, self.note = 0, note
@@ -156,7 +171,7 @@ class SoundFileWriter(PartialWriter):
                     sample_rate,
                     channels,
                     encoding.subtype,
-                    format=wav_or_rf64(encoding, frames * channels),
+                    format=wav_or_rf64(encoding, frames * channels, metadata.size if metadata else 0),
                     **(like.quality(sample_rate) if like else {}),  # type: ignore[typeddict-item]
                 )
                 if encoding.format not in _UNTAGGED and not metadata:

@@ -1,0 +1,229 @@
+"""The chunks of wav, RF64, aiff, CAF and W64 files besides their samples, copied byte for byte."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from hamiltone.audio.in_place import shift
+
+_RIFF_LIMIT = 2**32 - 1
+_BLOCK = 2**20  # bytes copied at a time
+_WAVE_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")  # after four letters in the names of W64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a family of files is divided: after `start` bytes chunks of a name, a size, content and a filler.
+
+    The sizes of W64 include the `header`. Chunks whose names are in `made_anew` describe the samples or fill space.
+    """
+
+    start: int
+    name_bytes: int
+    size_bytes: int
+    order: Literal["little", "big"]
+    align: int
+    size_includes_header: bool
+    samples: bytes
+    made_anew: frozenset[bytes]
+
+    @property
+    def header(self) -> int:
+        """The bytes of name and size."""
+        return self.name_bytes + self.size_bytes
+
+
+_FILLERS = {b"JUNK", b"junk", b"PAD ", b"FLLR", b"\0\0\0\0"}
+RIFF = Layout(
+    12, 4, 4, "little", 2, False, b"data", frozenset({b"fmt ", b"data", b"fact", b"ds64", b"PEAK", b"levl"} | _FILLERS)
+)
+RIFX = Layout(12, 4, 4, "big", 2, False, b"data", RIFF.made_anew)
+AIFF = Layout(12, 4, 4, "big", 2, False, b"SSND", frozenset({b"COMM", b"SSND", b"FVER", b"PEAK"} | _FILLERS))
+CAF = Layout(
+    8, 4, 8, "big", 1, False, b"data", frozenset({b"desc", b"data", b"pakt", b"kuki", b"free", b"peak", b"ovvw"})
+)
+W64 = Layout(
+    40,
+    16,
+    8,
+    "little",
+    8,
+    True,
+    b"data" + _WAVE_GUID,
+    frozenset(name + _WAVE_GUID for name in (b"fmt ", b"data", b"fact", b"levl", b"junk")),
+)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk whose content of `size` bytes begins at `place`; if it is cut off, the file ends before it does."""
+
+    name: bytes
+    place: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """The chunks of the file at `path` that are not made anew, ready to be put into another of its family.
+
+    `size` is what they take in bytes.
+    """
+
+    path: Path
+    layout: Layout
+    size: int
+
+    def embed(self, file: BinaryIO) -> None:
+        """Insert the chunks into a finished file and correct the sizes in its header."""
+        place = self._make_room(file)
+        file.seek(place)
+        layout = self.layout
+        with self.path.open("rb") as source:
+            for chunk in _kept(source, layout):
+                size = chunk.size + (layout.header if layout.size_includes_header else 0)
+                file.write(chunk.name + size.to_bytes(layout.size_bytes, layout.order))
+                _copy(source, file, chunk)
+                file.write(bytes(-chunk.size % layout.align))
+        if file.tell() != place + self.size:
+            raise ValueError("the source has changed")
+        _correct_size(file, layout)
+
+    def _make_room(self, file: BinaryIO) -> int:
+        """Where the chunks go: behind the samples, or before those of W64, since libsndfile reads them to the end."""
+        if self.layout is W64:
+            place = _samples(file, W64).place - W64.header
+            shift(file, place, self.size)
+            return place
+        if self.layout is CAF:  # libsndfile may add a byte that is in no chunk
+            samples = _samples(file, CAF)
+            return file.truncate(samples.place + samples.size)
+        end = file.seek(0, os.SEEK_END)
+        file.write(bytes(-end % self.layout.align))
+        return file.tell()
+
+
+def layout_of(file: BinaryIO) -> Layout | None:
+    """The layout of a file by its first bytes."""
+    file.seek(0)
+    start = file.read(12)
+    if start[:4] in {b"RIFF", b"RF64", b"BW64"}:
+        return RIFF
+    if start[:4] == b"FORM":
+        return AIFF if start[8:] in {b"AIFF", b"AIFC"} else None
+    return {b"RIFX": RIFX, b"caff": CAF, b"riff": W64}.get(start[:4])
+
+
+def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
+    """The chunks of a file besides its samples, if they can be copied into this layout, and what is lost."""
+    with path.open("rb") as file:
+        own = layout_of(file)
+        if own is RIFX and layout is RIFF:
+            names = [_text(chunk.name) for chunk in _kept(file, RIFX)]
+            return None, f"its big-endian chunks {few(names)} cannot be copied" if names else ""
+        if own is not layout:
+            return None, ""
+        total, size, lost = os.fstat(file.fileno()).st_size, 0, ""
+        for chunk in _walk(file, layout):
+            if chunk.name in layout.made_anew:
+                continue
+            if chunk.place + chunk.size > total:
+                lost = f"its chunk {_text(chunk.name)} is cut off or damaged and cannot be copied"
+                break
+            size += layout.header + chunk.size + -chunk.size % layout.align
+        return Chunks(path, layout, size) if size else None, lost
+
+
+def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
+    total = os.fstat(file.fileno()).st_size
+    for chunk in _walk(file, layout):
+        if chunk.name not in layout.made_anew:
+            if chunk.place + chunk.size > total:
+                return
+            yield chunk
+
+
+def _walk(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
+    """All chunks in order; the last one may be cut off."""
+    total, long_data, place = os.fstat(file.fileno()).st_size, 0, layout.start
+    while place + layout.header <= total:
+        file.seek(place)
+        head = file.read(layout.header)
+        if not any(head):
+            place = _after_zeros(file, place, layout.align)
+            continue
+        name, size = head[: layout.name_bytes], int.from_bytes(head[layout.name_bytes :], layout.order)
+        place += layout.header
+        if layout.size_includes_header:
+            size = size - layout.header if size >= layout.header else total  # less than that is damage
+        if name == b"ds64" and layout is RIFF:
+            long_data = int.from_bytes(file.read(16)[8:], "little")
+        if name == layout.samples:
+            size = long_data if long_data and size == _RIFF_LIMIT else size
+            size = size or total - place  # of an unfinished recording: up to its end, as libsndfile reads it
+        yield Chunk(name, place, size)
+        place += size + -size % layout.align
+        if layout.align == 2 and size % 2 and place <= total:  # some programs forget to fill up to an even length
+            file.seek(place - 1)
+            place -= file.read(1) > b"\0"
+
+
+def _after_zeros(file: BinaryIO, place: int, align: int) -> int:
+    """The place of the first chunk after zeros, or the end of the file."""
+    file.seek(place)
+    while block := file.read(_BLOCK):
+        if rest := block.lstrip(b"\0"):
+            found = file.tell() - len(rest)
+            return found - (found - place) % align
+    return file.tell()
+
+
+def end_of_samples(path: Path) -> int | None:
+    """Where the samples of a W64 file end, if that is before the end of the file."""
+    with path.open("rb") as file:
+        if layout_of(file) is not W64:
+            return None
+        total = os.fstat(file.fileno()).st_size
+        ends = (chunk.place + chunk.size for chunk in _walk(file, W64) if chunk.name == W64.samples)
+        return next((end for end in ends if end < total), None)
+
+
+def _samples(file: BinaryIO, layout: Layout) -> Chunk:
+    return next(chunk for chunk in _walk(file, layout) if chunk.name == layout.samples)
+
+
+def _copy(source: BinaryIO, file: BinaryIO, chunk: Chunk) -> None:
+    source.seek(chunk.place)
+    left = chunk.size
+    while left:
+        block = source.read(min(left, _BLOCK))
+        left = left - len(block) if block else 0
+        file.write(block)
+
+
+def _correct_size(file: BinaryIO, layout: Layout) -> None:
+    """Write the size of the whole file into its header, where there is a place for it."""
+    total = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if layout is W64:
+        file.seek(16)
+        file.write(total.to_bytes(8, "little"))
+    elif layout is RIFF and file.read(4) == b"RF64":
+        file.seek(20)  # after the header of ds64
+        file.write((total - 8).to_bytes(8, "little"))
+    elif layout is not CAF:
+        if total - 8 > _RIFF_LIMIT:
+            raise ValueError("the metadata does not fit into a file of 4 GB")
+        file.seek(4)
+        file.write((total - 8).to_bytes(4, layout.order))
+
+
+def _text(name: bytes) -> str:
+    return repr(name[:4].decode("latin-1"))
+
+
+def few(names: list[str]) -> str:
+    """The first three names, and dots if there are more."""
+    return f"{', '.join(names[:3])}{' ...' * (len(names) > 3)}"
