@@ -14,6 +14,7 @@ from hamiltone import Stream
 from hamiltone.errors import InputError
 from hamiltone.models import Header, build, preset, save_checkpoint
 from hamiltone.runtime import StepBackend
+from hamiltone.runtime.backend import resolve_step
 from streams import SMALL, Counting, streaming_model, untrained
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "noisy.wav"
@@ -181,6 +182,12 @@ def test_a_checkpoint_streams(tmp_path):
         ((16_000, Counting()), np.zeros((2, 5), np.float32), r"\(L,\) or \(1, L\), got \(2, 5\)"),
         ((16_000, Counting(), 2), np.zeros(5, np.float32), r"\(2, L\), got \(5,\)"),
         ((16_000, Counting()), np.zeros(5, np.int32), "got int32"),
+        ((16_000, Counting()), [0.0, 0.1], "expected a chunk as a numpy array, got a list"),
+        ((16_000, Counting()), torch.zeros(5), "expected a chunk as a numpy array, got a Tensor"),
+        ((None, Counting()), np.zeros(5), "got None"),
+        ((float("inf"), Counting()), np.zeros(5), "got inf"),
+        ((16_000, Counting(), 1.5), np.zeros(5), "got 1.5"),
+        ((16_000, Counting(), 1, None), np.zeros(5), "got None"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, chunk, message):
@@ -191,6 +198,25 @@ def test_what_does_not_fit_is_refused(arguments, chunk, message):
 def test_a_diverged_model_is_an_error_and_no_sound():
     with pytest.raises(InputError, match="damaged or diverged"):
         Stream(16_000, Counting(np.nan)).process(np.zeros(600, np.float32))
+
+
+def test_streams_that_share_a_backend_do_not_hear_each_other():
+    backend, sound = resolve_step(streaming_model()), speech(16_000)
+    alone = run(Stream(16_000, backend), sound, [480])
+    first, second = Stream(16_000, backend), Stream(16_000, backend)
+    pieces = []
+    for start in range(0, len(sound), 480):
+        pieces.append(first.process(sound[start : start + 480]))
+        second.process(-0.3 * sound[::-1][start : start + 480])
+    together = np.concatenate([*pieces, first.flush()])[first.latency :]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_the_byte_order_of_samples_does_not_matter():
+    sound = (20_000 * speech(16_000, 0.3)).astype("<i2")
+    little, big = (run(Stream(16_000, Counting(0.5)), sound.astype(order), [480]) for order in ("<i2", ">i2"))
+    np.testing.assert_array_equal(big, little)
+    assert np.abs(little).max() > 100
 
 
 def test_a_backend_is_recognised_by_its_methods():

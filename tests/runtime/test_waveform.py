@@ -21,6 +21,20 @@ def test_arrays_and_tensors_come_back_alike(backends: Backends, shape: tuple[int
     np.testing.assert_array_equal(tensor.numpy(), output)
 
 
+@pytest.mark.parametrize("kind", ["i2", "i4", "f4"])
+def test_the_byte_order_does_not_matter(backends: Backends, kind: str) -> None:
+    waveform = (noise(4000) * (1 if kind == "f4" else 20_000)).astype(f"<{kind}")
+    little, big = (enhance(waveform.astype(f"{order}{kind}"), 16_000, model=backends.fixed_mask(0.5)) for order in "<>")
+    assert big.dtype == f">{kind}"
+    np.testing.assert_array_equal(big, little)
+
+
+@pytest.mark.parametrize("waveform", [[0.0, 0.1], None, "noisy.wav"])
+def test_what_is_no_array_is_named(backends: Backends, waveform: object) -> None:
+    with pytest.raises(InputError, match=f"a numpy array or a tensor, got a {type(waveform).__name__}$"):
+        enhance(waveform, 16_000, model=backends.fixed_mask(0.5))
+
+
 def test_strength_blends_input_and_result(backends: Backends) -> None:
     signal = noise(2 * 44_100)
     enhanced = enhance(signal, 44_100, model=backends.random_convolutions())

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections import deque
 from math import gcd
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,8 @@ class Stream:
 
     Args:
         sample_rate: In whole Hz, from 8 to 192 kHz.
-        model: A bundled model by name, a checkpoint or a graph by file, a model, or a back end; made for streams.
+        model: A bundled model by name, a checkpoint or a graph by file, a model, or a back end; made for streams. A
+            model or a back end may be handed to any number of streams.
         channels: All get the gain that the model finds for their mean, which keeps the stereo image.
         strength: Blends the input (0) with the enhanced signal (1); it can be changed at any time, with a short fade.
         separate: Enhance every channel separately, as if it were the only one.
@@ -65,10 +67,11 @@ class Stream:
         *,
         separate: bool = False,
     ) -> None:
-        if int(sample_rate) != sample_rate or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
-            raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate}")
-        if not 1 <= channels <= MOST_CHANNELS:
-            raise InputError(f"expected 1 to {MOST_CHANNELS} channels, got {channels}")
+        whole = isinstance(sample_rate, Real) and sample_rate // 1 == sample_rate
+        if not whole or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
+            raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate!r}")
+        if not isinstance(channels, Integral) or not 1 <= channels <= MOST_CHANNELS:
+            raise InputError(f"expected 1 to {MOST_CHANNELS} channels, got {channels!r}")
         backend = resolve_step(model)
         if backend.n_fft != 2 * backend.hop:
             raise InputError(f"expected a model with a hop of half a frame, got {backend.n_fft} and {backend.hop}")
@@ -76,7 +79,7 @@ class Stream:
         self.strength, self.times = strength, Times()
 
         groups = channels if separate else 1
-        self._backends = [backend] + [backend.fresh() for _ in range(groups - 1)]
+        self._backends = [backend.fresh() for _ in range(groups)]  # one that is handed in may serve other streams, too
         self._groups = [slice(n, n + 1) for n in range(channels)] if separate else [slice(None)]
         self._frames = Frames(backend.n_fft, channels)
         self._hop, self._model_rate = backend.hop, backend.sample_rate
@@ -101,19 +104,19 @@ class Stream:
 
     @strength.setter
     def strength(self, strength: float) -> None:
-        if not 0 <= strength <= 1:
-            raise InputError(f"expected a strength from 0 to 1, got {strength}")
+        if not isinstance(strength, Real) or not 0 <= strength <= 1:
+            raise InputError(f"expected a strength from 0 to 1, got {strength!r}")
         self._strength = float(strength)
 
     def process(self, chunk: NDArray[Any]) -> NDArray[Any]:
         """The next samples of the enhanced signal, as many as in `chunk`."""
-        result = np.empty_like(chunk)
-        samples, target = self._rows(chunk), self._rows(result)
+        samples, result = self._rows(chunk), np.empty_like(chunk)
+        target = self._rows(result)
         self._like = chunk[..., :0]
         for start in range(0, samples.shape[1], self.sample_rate):  # a second at a time, to hold no more than that
             piece = slice(start, start + self.sample_rate)
             enhanced = self._run(self._sound(samples[:, piece]))
-            target[:, piece] = to_pcm(enhanced, 16) >> 16 if result.dtype == np.int16 else enhanced
+            target[:, piece] = to_pcm(enhanced, 16) >> 16 if result.dtype.kind == "i" else enhanced
         return result
 
     def flush(self) -> NDArray[Any]:
@@ -138,16 +141,18 @@ class Stream:
 
     def _rows(self, chunk: NDArray[Any]) -> NDArray[Any]:
         """A view of a chunk as ``(channels, L)``."""
+        if not isinstance(chunk, np.ndarray):
+            raise InputError(f"expected a chunk as a numpy array, got a {type(chunk).__name__}")
         rows = chunk[None] if chunk.ndim == 1 else chunk
         if rows.ndim != 2 or len(rows) != self.channels:
             shape = "(L,) or (1, L)" if self.channels == 1 else f"({self.channels}, L)"
             raise InputError(f"expected a chunk of shape {shape}, got {chunk.shape}")
-        if chunk.dtype.kind != "f" and chunk.dtype != np.int16:
+        if chunk.dtype.kind != "f" and chunk.dtype.name != "int16":  # in any byte order
             raise InputError(f"expected samples in floating point or int16, got {chunk.dtype}")
         return rows
 
     def _sound(self, samples: NDArray[Any]) -> Samples:
-        if samples.dtype == np.int16:
+        if samples.dtype.name == "int16":
             return samples.astype(np.float32) / np.float32(32768)
         if samples.dtype == np.float16:  # which has no number as large as the loudest
             samples = samples.astype(np.float32)

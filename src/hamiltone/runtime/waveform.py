@@ -72,6 +72,8 @@ class _ArrayReader:
 
 def _to_frames(waveform: "NDArray[Any] | Tensor") -> NDArray[np.float32]:
     """Waveform ``(L,)`` or ``(channels, L)`` to floating-point frames ``(L, C)`` of full scale one."""
+    if not isinstance(waveform, np.ndarray) and not _is_tensor(waveform):
+        raise InputError(f"expected a waveform as a numpy array or a tensor, got a {type(waveform).__name__}")
     shape = tuple(waveform.shape)
     if len(shape) not in (1, 2) or (len(shape) == 2 and not 1 <= shape[0] <= _MOST_CHANNELS):
         raise InputError(f"expected a waveform of shape (L,) or (channels, L), got {shape}")
@@ -106,4 +108,5 @@ def _is_tensor(waveform: object) -> "TypeIs[Tensor]":
 
 
 def _pcm_bits(waveform: "NDArray[Any] | Tensor") -> int | None:
-    return {"int16": 16, "int32": 32}.get(str(waveform.dtype).removeprefix("torch."))
+    name = str(waveform.dtype).removeprefix("torch.") if _is_tensor(waveform) else waveform.dtype.name
+    return {"int16": 16, "int32": 32}.get(name)  # in any byte order
