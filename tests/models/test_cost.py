@@ -6,7 +6,7 @@ from hamiltone.models import build, preset
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.models.cost import macs
 from hamiltone.models.erb import Bands
-from hamiltone.nn import HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, QTNAttention, SharedScoreAttention
+from hamiltone.nn import QGRU, HamiltonAttention, QConv2d, QConvTranspose2d, QLinear, QTNAttention, SharedScoreAttention
 
 
 def test_a_quaternion_layer_costs_as_much_as_the_real_one_of_its_width():
@@ -30,6 +30,26 @@ def test_attention_costs_what_table_9_says_besides_its_projections():
 def test_local_attention_is_linear_in_the_length():
     layer = QTNAttention(8, 2)
     assert macs(layer, torch.empty(1, 400, 4, 8)) == 2 * macs(layer, torch.empty(1, 200, 4, 8))
+
+
+@pytest.mark.parametrize(("bidirectional", "directions"), [(False, 1), (True, 2)])
+def test_a_recurrent_unit_costs_six_products_a_step_and_what_follows_reads_its_shape(bidirectional, directions):
+    class Read(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.unit, self.read = QGRU(3, 5, bidirectional=bidirectional), QLinear(5 * directions, 2)
+
+        def forward(self, x):
+            y, state = self.unit(x)
+            assert (y.shape, state.shape) == ((2, 7, 4, 5 * directions), (2, 4, 5))
+            return self.read(y)
+
+    recurrent, read = directions * 3 * 20 * (12 + 20), 20 * directions * 8
+    assert macs(Read(), torch.empty(2, 7, 4, 3)) == 2 * 7 * (recurrent + read)
+    assert [part.shape for part in QGRU(3, 5, bidirectional=bidirectional)(torch.zeros(2, 7, 4, 3))] == [
+        (2, 7, 4, 5 * directions),
+        (2, 4, 5),
+    ]
 
 
 def test_a_real_kernel_costs_its_taps_for_every_real_number():
