@@ -4,6 +4,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from children import measure_in_child
 from hamiltone.benchmark.attention import RealAttention, method_macs, methods
 from hamiltone.cli import app
 from hamiltone.errors import InputError
@@ -46,7 +47,8 @@ def test_the_real_layer_is_torchs_own_attention():
     torch.testing.assert_close(ours(x), theirs(x, x, x)[0])
 
 
-def test_the_command_prints_a_row_for_every_method():
+def test_the_command_prints_a_row_for_every_method(monkeypatch):
+    measure_in_child(monkeypatch, "hamiltone.benchmark.attention", "explicit")
     result = CliRunner().invoke(app, ["bench", "attention", "--lengths", "16", "--seconds", "0", "--json"])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from children import measure_in_child
 from hamiltone.benchmark.model import Execution, Unfused, executions, make
 from hamiltone.cli import app
 from hamiltone.nn import QAttention
@@ -29,7 +30,8 @@ def test_the_explicit_variant_never_fuses():
     assert rules and all(isinstance(rule, Unfused) for rule in rules)
 
 
-def test_the_command_prints_a_row_for_every_variant_and_length():
+def test_the_command_prints_a_row_for_every_variant_and_length(monkeypatch):
+    measure_in_child(monkeypatch, "hamiltone.benchmark.model", "fused")
     arguments = ["bench", "model", "--preset", "compact", "--attention", "shared", "--seconds", "0.5", "--json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

@@ -11,6 +11,7 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
+from children import measure_in_child
 from hamiltone.cli import app
 from hamiltone.errors import InputError
 from hamiltone.models import load_checkpoint
@@ -87,7 +88,9 @@ def test_a_run_with_it_is_resumed():
         run(*again)
 
 
-def test_it_is_benchmarked():
+def test_it_is_benchmarked(monkeypatch):
+    for module in ("hamiltone.benchmark.attention", "hamiltone.benchmark.model"):
+        measure_in_child(monkeypatch, module, RULE)
     rows = json.loads(run("bench", "attention", "--attention", RULE, "--lengths", "16", "--seconds", "0", "--json"))
     (mine,) = [row for row in rows if row["method"] == RULE]
     hamilton = 20 * 16**2 * 64
