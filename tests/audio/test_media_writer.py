@@ -219,3 +219,40 @@ def test_what_a_format_cannot_hold_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"b\.m4a: cannot write: mp4 holds at most 8 channels, not 9$"):
         copy(tmp_path / "a.wav", tmp_path / "b.m4a")
     assert {path.name for path in tmp_path.iterdir()} == {"a.wav"}
+
+
+def tagged_sound(path: Path, tags: dict[str, str]) -> Path:
+    """A mov or mp4 with tags of any name, as phones and editing programs write them."""
+    with av.open(str(path), "w", container_options={"movflags": "use_metadata_tags"}) as container:
+        stream = container.add_stream("aac", rate=RATE, layout="mono")
+        container.metadata.update(tags)
+        for start in range(0, 20 * 1024, 1024):
+            frame = av.AudioFrame.from_ndarray(np.zeros((1, 1024), np.float32), "fltp", "mono")
+            frame.sample_rate, frame.pts = RATE, start
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["mov", "mp4"])
+def test_the_place_and_the_maker_of_a_phones_video_are_kept(tmp_path: Path, suffix: str) -> None:
+    tags = {"com.apple.quicktime.location.ISO6709": "+52.5+013.4/", "com.apple.quicktime.make": "A", "title": "a walk"}
+    path = tagged_sound(tmp_path / f"a.{suffix}", tags)
+    assert copy(path, path)[1] == ""
+    with av.open(str(path)) as container:
+        assert tags.items() <= container.metadata.items()
+
+
+def test_tags_that_ffmpeg_cannot_write_are_said_and_not_overwritten(tmp_path: Path) -> None:
+    path = tagged_sound(tmp_path / "a.mp4", {"title": "a talk", "take": "3", "scene": "kitchen"})
+    before = path.read_bytes()
+    with pytest.raises(
+        InputError, match=r"a\.mp4: is not overwritten: FFmpeg cannot write its tags take, scene; choose"
+    ):
+        copy(path, path)
+    assert path.read_bytes() == before
+    assert {entry.name for entry in tmp_path.iterdir()} == {"a.mp4"}
+    assert copy(path, tmp_path / "b.mp4")[1] == "FFmpeg cannot write its tags take, scene"
+    assert copy(path, tmp_path / "c.mka")[1] == ""
+    with av.open(str(tmp_path / "b.mp4")) as container:
+        assert container.metadata["title"] == "a talk"

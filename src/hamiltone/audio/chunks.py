@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from hamiltone.audio.formats import few
 from hamiltone.audio.in_place import shift
 
 _RIFF_LIMIT = 2**32 - 1
@@ -222,8 +223,3 @@ def _correct_size(file: BinaryIO, layout: Layout) -> None:
 
 def _text(name: bytes) -> str:
     return repr(name[:4].decode("latin-1"))
-
-
-def few(names: list[str]) -> str:
-    """The first three names, and dots if there are more."""
-    return f"{', '.join(names[:3])}{' ...' * (len(names) > 3)}"

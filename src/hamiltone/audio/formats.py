@@ -1,6 +1,6 @@
 """Names, sizes and sample conversion of audio file formats; nothing here touches a file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -144,6 +144,15 @@ def media_codec(track: Track | None, format: str, default: str) -> str:
     'libopus'
     """
     return track.encoder if track and track.encoder in _TAKEN.get(format, ()) else default
+
+
+def few(names: Sequence[str]) -> str:
+    """The first three names, and dots if there are more.
+
+    >>> few(["a", "b", "c", "d"])
+    'a, b, c ...'
+    """
+    return f"{', '.join(names[:3])}{' ...' * (len(names) > 3)}"
 
 
 def wav_or_rf64(encoding: Encoding, samples: int, metadata: int = 0) -> str:

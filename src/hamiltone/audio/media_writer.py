@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, few, to_pcm
 from hamiltone.audio.media_reader import open_container
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
@@ -29,6 +29,9 @@ _MOV_FORMATS = {"3gp", "mov", "mp4"}
 _BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # players tell audio from video by these
 _BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
+_KEYS = ("com.apple.quicktime.", "com.android.")
+# Tags that describe the file and are made anew
+_TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
 _WMA_FRAME = 2048
 _LIMIT = 4.0  # in full scales, of lossy codecs
@@ -71,6 +74,8 @@ class MediaWriter(PartialWriter):
         options = {}
         if encoding.format in _MOV_FORMATS:
             options["movie_timescale"] = str(self._source.sample_rate)
+        if encoding.format in _MOV_FORMATS and self._copy and self._copy.has_keys:
+            options["movflags"] = "use_metadata_tags"
         if encoding.format in _BARE_FORMATS:
             options["fflags"] = "+bitexact"  # or wv and tta get a tag of FFmpeg's own before ours
         if self._suffix in _BRANDS:
@@ -154,6 +159,8 @@ class MediaWriter(PartialWriter):
                 self._copy.mux_until(float("inf"))
             self._container.close()
             self._partial.sink.check()
+            if self._copy and self._suffix == self._source.path.suffix.lower():
+                self._copy.compare_tags(self._partial.temporary)
         if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
             raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
         self._partial.commit(self._tail)
@@ -207,6 +214,20 @@ class _Copy:
         self._tell(left_out)
         self._packets = self._demux()
         return sound
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are tags of a phone or a camera, which mov and mp4 keep under names of any kind."""
+        return any(name.startswith(_KEYS) for name in self._source.metadata)
+
+    def compare_tags(self, result: Path) -> None:
+        """Note which tags a finished file of the same format lacks."""
+        with open_container(self._av, result) as container:
+            found = {name.lower() for name in container.metadata}
+        names = [name for name, text in self._source.metadata.items() if text and name not in _TECHNICAL_TAGS]
+        lost = [name for name in names if not {name.lower(), name.lower().rpartition("-")[0]} & found]
+        if lost:
+            self.note = "; ".join(filter(None, [self.note, f"FFmpeg cannot write its tags {few(lost)}"]))
 
     def _demux(self) -> Iterator[Any]:
         streams = [self._source.streams[index] for index in self._targets]

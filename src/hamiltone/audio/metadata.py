@@ -6,8 +6,9 @@ libsndfile keeps a handful of tags; a recording that is replaced in place must n
 from pathlib import Path
 
 from hamiltone.audio.au_annotation import Annotation, read_annotation
-from hamiltone.audio.chunks import AIFF, CAF, RIFF, W64, Chunks, few, read_chunks
+from hamiltone.audio.chunks import AIFF, CAF, RIFF, W64, Chunks, read_chunks
 from hamiltone.audio.flac_blocks import Blocks, read_blocks
+from hamiltone.audio.formats import few
 from hamiltone.audio.ogg_comments import lost_comments
 
 Metadata = Annotation | Blocks | Chunks

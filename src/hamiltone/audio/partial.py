@@ -19,7 +19,8 @@ class PartialFile:
     """A temporary file beside `target`; `commit` renames it to the target, `discard` removes it.
 
     Libraries write to `sink`, inside `errors_in_one_line`; `errors` are the exceptions they raise besides `OSError` and
-    `ValueError`. `head` precedes everything they write and is invisible to them.
+    `ValueError`. `head` precedes everything they write and is invisible to them. `temporary` is where the file is
+    until then.
     """
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
@@ -32,8 +33,8 @@ class PartialFile:
             if not self._path.parent.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             sweep(self._path.parent, ".hamiltone-*.part")
-            self._temporary = self._path.with_name(f".hamiltone-{secrets.token_hex(8)}.part")
-            self._raw = create(self._temporary)
+            self.temporary = self._path.with_name(f".hamiltone-{secrets.token_hex(8)}.part")
+            self._raw = create(self.temporary)
         self.sink = Sink(self._raw, head)
 
     def commit(self, tail: bytes = b"", edit: Callable[[BinaryIO], None] | None = None) -> None:
@@ -43,18 +44,18 @@ class PartialFile:
             self.sink.write(tail)
             self.sink.check()
             if edit is not None:
-                with self._temporary.open("r+b") as file:
+                with self.temporary.open("r+b") as file:
                     edit(file)
             with suppress(OSError):  # there is none to replace, or a file system without modes
-                self._temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
+                self.temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
             os.fsync(self._raw.fileno())
             self._raw.close()
-            self._temporary.replace(self._path)
+            self.temporary.replace(self._path)
 
     def discard(self) -> None:
         """Remove the file, unless it has been committed."""
         self._raw.close()
-        remove(self._temporary)
+        remove(self.temporary)
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
