@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from math import log10
 from pathlib import Path
 
+import numpy as np
+
 from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
 from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
 from hamiltone.runtime.enhancement import enhance_blocks
 from hamiltone.runtime.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
-from hamiltone.runtime.keep import Passages
+from hamiltone.runtime.keep import Passages, beyond, outside
 from hamiltone.runtime.picture import draw_picture, require_matplotlib
 from hamiltone.runtime.preview import check_preview_seconds, write_preview
 from hamiltone.runtime.recording import Recording, examine
@@ -204,7 +206,7 @@ def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[floa
     extras.write(job, preview, picture, seconds)
 
     elapsed = time.perf_counter() - started
-    notes = [recording.damage, _softer(scale), _clipped(writer.clipped), writer.note]
+    notes = [recording.damage, _softer(scale), _clipped(writer.clipped), beyond(settings.keep, seconds), writer.note]
     return FileReport(
         input=str(job.source),
         output=str(job.target),
@@ -235,9 +237,20 @@ def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding)
     info = recording.info
     if settings.strength > 0:
         with recording.open(info.path) as reader:
-            yield from enhance_blocks(reader.read, recording.survey, settings, info.sample_rate, name=str(info.path))
+            blocks = enhance_blocks(reader.read, recording.survey, settings, info.sample_rate, name=str(info.path))
+            yield from _restore(blocks, recording, settings.keep) if settings.keep else blocks
         return
     exact = encoding.subtype in PCM_BITS and encoding.subtype == info.encoding.subtype
     with recording.open(info.path, "int32" if exact else "float64") as reader:
         while len(block := reader.read(_COPY_FRAMES)):
             yield block
+
+
+def _restore(blocks: Iterator[Block], recording: Recording, passages: Passages) -> Iterator[Block]:
+    """The blocks with every sample in a passage as the source has it: they are in float32, and rounded at seams."""
+    info, start = recording.info, 0
+    with recording.open(info.path, "float64") as reader:
+        for block in blocks:
+            kept = outside(passages, start, len(block), info.sample_rate) == 0
+            yield np.where(kept, reader.read(len(block)), block)
+            start += len(block)

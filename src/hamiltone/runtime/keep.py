@@ -29,6 +29,8 @@ def parse_passages(text: str) -> Passages:
         parts = match.groups()
         start = _seconds(parts[:3]) if parts[2] else 0.0
         passages.append((start, _seconds(parts[3:]) if parts[5] else float("inf")))
+    if not passages:
+        raise InputError(f"expected passages such as 0-12.5,1:30-2:05, got {text!r}")
     return check_passages(passages)
 
 
@@ -43,6 +45,16 @@ def check_passages(passages: Sequence[tuple[float, float]]) -> Passages:
         if not 0 <= start < end:
             raise InputError(f"expected a passage that ends after it begins, got {start:g} to {end:g} s")
     return tuple((float(start), float(end)) for start, end in passages)
+
+
+def beyond(passages: Passages, seconds: float) -> str:
+    """A note on the first passage that begins after the end of a recording of this length, if there is one.
+
+    >>> beyond(((0.0, 12.5), (90.0, 125.0)), 60.0)
+    'the passage to keep from 90 s on lies beyond its end at 60.0 s'
+    """
+    late = [start for start, _ in passages if start >= seconds]
+    return f"the passage to keep from {late[0]:g} s on lies beyond its end at {seconds:.1f} s" if late else ""
 
 
 def outside(passages: Passages, start: int, length: int, sample_rate: int) -> NDArray[np.float32]:
