@@ -219,6 +219,11 @@ def test_the_byte_order_of_samples_does_not_matter():
     assert np.abs(little).max() > 100
 
 
+def test_a_whole_number_may_be_of_any_type():
+    stream = Stream(np.float64(16_000), Counting(0.5), 2.0, np.float32(1))
+    assert stream.process(np.zeros((2, 5), np.float32)).shape == (2, 5)
+
+
 def test_a_backend_is_recognised_by_its_methods():
     assert isinstance(Counting(), StepBackend) and not isinstance("live", StepBackend)
 

@@ -4,7 +4,7 @@ import time
 import warnings
 from collections import deque
 from math import gcd
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,15 +67,15 @@ class Stream:
         *,
         separate: bool = False,
     ) -> None:
-        whole = isinstance(sample_rate, Real) and sample_rate // 1 == sample_rate
-        if not whole or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
+        if not _is_whole(sample_rate) or not LOWEST_RATE <= sample_rate <= HIGHEST_RATE:
             raise InputError(f"expected a sample rate in whole Hz from 8000 to 192000, got {sample_rate!r}")
-        if not isinstance(channels, Integral) or not 1 <= channels <= MOST_CHANNELS:
+        if not _is_whole(channels) or not 1 <= channels <= MOST_CHANNELS:
             raise InputError(f"expected 1 to {MOST_CHANNELS} channels, got {channels!r}")
         backend = resolve_step(model)
         if backend.n_fft != 2 * backend.hop:
             raise InputError(f"expected a model with a hop of half a frame, got {backend.n_fft} and {backend.hop}")
-        self.sample_rate, self.channels = int(sample_rate), channels
+        self.sample_rate = int(sample_rate)
+        self.channels = channels = int(channels)
         self.strength, self.times = strength, Times()
 
         groups = channels if separate else 1
@@ -104,7 +104,7 @@ class Stream:
 
     @strength.setter
     def strength(self, strength: float) -> None:
-        if not isinstance(strength, Real) or not 0 <= strength <= 1:
+        if not _is_number(strength) or not 0 <= strength <= 1:
             raise InputError(f"expected a strength from 0 to 1, got {strength!r}")
         self._strength = float(strength)
 
@@ -139,7 +139,7 @@ class Stream:
         self._mix = self._strength
         self._warned = False
 
-    def _rows(self, chunk: NDArray[Any]) -> NDArray[Any]:
+    def _rows(self, chunk: object) -> NDArray[Any]:
         """A view of a chunk as ``(channels, L)``."""
         if not isinstance(chunk, np.ndarray):
             raise InputError(f"expected a chunk as a numpy array, got a {type(chunk).__name__}")
@@ -254,3 +254,11 @@ class Stream:
     def _most_frames(self) -> int:
         """How many frames can lie between the newest one and the next sample out."""
         return 1 if self._back is None else 2 + self._back.reach // self._hop
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Real) and float(value).is_integer()
