@@ -194,3 +194,21 @@ def test_wrong_shapes_are_refused() -> None:
         layer(q, k[0], v)
     with pytest.raises(ValueError, match="value must have a position for each key"):
         layer(q, k, v[:, 1:])
+
+
+def test_an_encoder_can_be_built_from_a_layer_with_it() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+    layer.self_attn = SharedScoreMultihead(32, 4, batch_first=True)
+    with pytest.warns(UserWarning, match="_qkv_same_embed_dim was not True"):  # no nested tensors, that is
+        encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, padding = torch.randn(2, 5, 32), torch.tensor([[False] * 3 + [True] * 2, [False] * 5])
+    with torch.no_grad():
+        result, shorter = encoder(x, src_key_padding_mask=padding), encoder(x[:1, :3])
+    torch.testing.assert_close(result[:1, :3], shorter)
+
+
+@pytest.mark.parametrize(("name", "shape"), [("attn_mask", (5, 5)), ("key_padding_mask", (2, 5))])
+def test_a_mask_of_integers_is_refused_with_the_polarity_of_this_module(name: str, shape: tuple[int, int]) -> None:
+    x = torch.randn(2, 5, 16)
+    with pytest.raises(ValueError, match=rf"^{name} must be boolean \(True = forbidden\) or floating"):
+        SharedScoreMultihead(16, 2, batch_first=True)(x, x, x, **{name: torch.zeros(shape, dtype=torch.uint8)})

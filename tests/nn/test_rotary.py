@@ -1,5 +1,6 @@
 """What a unit quaternion per position keeps, by the side from which it multiplies."""
 
+import math
 from typing import Any
 
 import pytest
@@ -147,3 +148,9 @@ def test_low_precision_loses_no_positions() -> None:
 def test_wrong_settings_are_refused(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         QRotary(*arguments, **options)
+
+
+@pytest.mark.parametrize("base", [0.5, math.nan, math.inf])
+def test_a_base_that_gives_no_angles_is_refused(base: float) -> None:
+    with pytest.raises(ValueError, match="base must be"):
+        QRotary(base=base)

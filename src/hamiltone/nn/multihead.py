@@ -42,6 +42,8 @@ class SharedScoreMultihead(nn.Module):
 
     in_proj_bias = None
     """None makes nn.TransformerEncoderLayer call this module; it would use nn.MultiheadAttention's weights itself."""
+    _qkv_same_embed_dim = False
+    """False tells nn.TransformerEncoder the same."""
 
     def __init__(
         self,
@@ -113,6 +115,9 @@ class SharedScoreMultihead(nn.Module):
     ) -> tuple[Tensor | None, Tensor | None]:
         """The masks in the polarity of `QAttention`, where True means that a query may attend, or a token is real."""
         batch, n, m = x.shape[0], x.shape[1], source.shape[1]
+        for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+            if mask is not None and mask.dtype != torch.bool and not mask.is_floating_point():
+                raise ValueError(f"{name} must be boolean (True = forbidden) or floating (added), got {mask.dtype}")
         if attn_mask is not None:
             shapes = {(n, m), (batch * self.num_heads, n, m)}
             if tuple(attn_mask.shape) not in shapes:

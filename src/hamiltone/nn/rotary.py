@@ -55,8 +55,8 @@ class QRotary:
         length = math.hypot(*axis)
         if len(axis) != 3 or not 0 < length < math.inf:
             raise ValueError(f"axis must be three numbers, not all zero, got {axis}")
-        if base < 1:
-            raise ValueError(f"base must be at least 1, got {base}")
+        if not 1 <= base < math.inf:
+            raise ValueError(f"base must be at least 1 and finite, got {base}")
         self.side, self.base, self.axis = side, base, tuple(part / length for part in axis)
 
     def __call__(self, q: Tensor, k: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
