@@ -9,7 +9,7 @@ from hamiltone.audio.au_annotation import Annotation, read_annotation
 from hamiltone.audio.chunks import AIFF, CAF, RIFF, W64, Chunks, read_chunks
 from hamiltone.audio.flac_blocks import Blocks, read_blocks
 from hamiltone.audio.formats import few
-from hamiltone.audio.ogg_comments import lost_comments
+from hamiltone.audio.ogg_comments import holds_flac, lost_comments
 
 Metadata = Annotation | Blocks | Chunks
 
@@ -28,8 +28,11 @@ def read_metadata(path: Path, format: str) -> tuple[Metadata | None, str]:
             return read_blocks(path)
         if format == "AU":
             return read_annotation(path)
-        if format == "OGG" and (names := lost_comments(path)):
-            return None, f"libsndfile cannot write its comments {few(names)}"
+        if format == "OGG":
+            names = lost_comments(path)
+            losses = [f"libsndfile cannot write its comments {few(names)}"] if names else []
+            losses += ["its lossless sound becomes lossy"] if holds_flac(path) else []
+            return None, " and ".join(losses)
     except OSError as error:
         return None, f"its metadata cannot be read: {error.strerror}"
     return None, ""

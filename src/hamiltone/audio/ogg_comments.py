@@ -1,4 +1,4 @@
-"""The comments of ogg files: libsndfile writes a handful of them, and those that it would lose are known."""
+"""What libsndfile would lose of an ogg file: all but a handful of comments, and the quality of flac."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +13,13 @@ def lost_comments(path: Path) -> list[str]:
     """The names of those comments in an ogg file that libsndfile does not write, such as pictures."""
     with path.open("rb") as file:
         return sorted(set(_comment_names(file)) - {name.upper() for name in TAGS} - {"ENCODER"})
+
+
+def holds_flac(path: Path) -> bool:
+    """Whether the sound of an ogg file is lossless: libsndfile reads that, but writes Vorbis and Opus only."""
+    with path.open("rb") as file:
+        head = file.read(27)
+        return head.startswith(b"OggS") and file.read(head[26] + 5).endswith(b"\x7fFLAC")
 
 
 def _comment_names(file: BinaryIO) -> Iterator[str]:
