@@ -17,6 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import Bbox
 
 _OURS = ("compact", "live")
 _LABELS = {
@@ -60,11 +61,15 @@ def read_points(results: Path) -> list[Point]:
 def draw(points: list[Point], path: Path) -> None:
     """Both panels side by side; ours are filled."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
-    _panel(left, [(point, point.macs_per_second / 1e9) for point in points if point.macs_per_second])
-    _panel(right, [(point, point.rtf) for point in points if point.rtf])
+    by_macs = [(point, point.macs_per_second / 1e9) for point in points if point.macs_per_second]
+    by_time = [(point, point.rtf) for point in points if point.rtf]
+    _panel(left, by_macs)
+    _panel(right, by_time)
     left.set_xlabel("multiply-accumulates, billions for a second of sound")
     right.set_xlabel("seconds of one core for a second of sound")
     left.set_ylabel("PESQ, 824 test pairs of VoiceBank+DEMAND")
+    _label(left, by_macs)
+    _label(right, by_time)
     figure.savefig(path, dpi=140, metadata={"Software": None})
     plt.close(figure)
 
@@ -84,14 +89,6 @@ def _panel(axes: Axes, points: list[tuple[Point, float]]) -> None:
             elinewidth=1,
             capsize=2,
         )
-        axes.annotate(
-            point.system if ours else _LABELS[point.system],
-            (x, middle),
-            xytext=(7, -12 if ours else 5),
-            textcoords="offset points",
-            fontsize=9,
-            fontweight="bold" if ours else "normal",
-        )
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -99,6 +96,32 @@ def _panel(axes: Axes, points: list[tuple[Point, float]]) -> None:
     axes.margins(x=0.18)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _label(axes: Axes, points: list[tuple[Point, float]]) -> None:
+    """Name every point beside it, in the first of seven places where the name covers no other."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    lows = axes.transData.transform([(x, point.pesq.low) for point, x in points])
+    highs = axes.transData.transform([(x, point.pesq.high) for point, x in points])
+    taken = [Bbox.from_extents(x - 6, low, x + 6, high) for (x, low), (_, high) in zip(lows, highs, strict=True)]
+    for point, x in points:
+        ours = point.system in _OURS
+        name = axes.annotate(
+            point.system if ours else _LABELS[point.system],
+            (x, point.pesq.mean),
+            xytext=(7, 5),
+            textcoords="offset points",
+            fontsize=9,
+            fontweight="bold" if ours else "normal",
+        )
+        for side, height in ((7, 5), (7, -12), (-7, 5), (-7, -12), (7, 16), (7, 26), (7, -23)):
+            name.set(position=(side, height), horizontalalignment="left" if side > 0 else "right")
+            place = name.get_window_extent()
+            if not place.count_overlaps(taken) and place.x1 < axes.bbox.x1 + 40:
+                break
+        taken.append(place)
 
 
 def main() -> None:
