@@ -22,6 +22,7 @@ _HELD_OUT = {
     "compact-2": "`compact` of run *2*",
     "compact-next-4": "`compact` of run *next-4*",
     "compact": "`compact`",
+    "live-3": "`live` of run *3*",
     "live": "`live`",
 }
 """The systems of results/heldout by file; a report of a model from a file bears its path, not its name."""
