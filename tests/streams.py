@@ -43,4 +43,4 @@ class Counting:
         self.seen = 0
 
     def fresh(self) -> "Counting":
-        return Counting(self.factor)
+        return type(self)(self.factor)
