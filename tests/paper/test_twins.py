@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from hamiltone.nn import ComponentScore, QAttention, make_rule
 from hamiltone.paper.measure import twins, variants
 from hamiltone.paper.measure.study import Options, Study
 from hamiltone.paper.measure.twins import Trained, ablation, compare_runs
-from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train, train_all
+from hamiltone.paper.measure.variants import VARIANTS, Job, finish, jobs, train
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS
 from hamiltone.paper.store import read_result
@@ -72,7 +73,7 @@ def test_a_variant_is_trained_as_such_and_a_finished_run_is_found_again(tmp_path
     monkeypatch.setattr("hamiltone.training.device.tune_cpu", lambda: None)  # it would outlive the test
     (variant,) = (one for one in VARIANTS if one.name == "head-is-component")
     job = Job(variant, 0, small_toy(tmp_path / "toy.toml"), tmp_path / "run", tmp_path)
-    assert list(train_all([job], 1)) == [job]
+    train(job)
     before = job.checkpoint.stat().st_mtime_ns
     train(job)
     assert job.checkpoint.stat().st_mtime_ns == before
@@ -159,15 +160,18 @@ def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path
     def stop_at_the_fourth(job: Job) -> None:
         if len(trained) == 3:
             raise KeyboardInterrupt
-        train(job)
+        finish(job)
         trained.append(job.folder.name)
 
-    monkeypatch.setattr(variants, "train", stop_at_the_fourth)
+    monkeypatch.setattr(variants, "finish", stop_at_the_fourth)
     assert reproduce().exit_code != 0 and not (tmp_path / "results").exists()
     finished = {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in trained}
     assert len(finished) == 3
+    for path in runs.glob("*/*"):  # of a finished run only the checkpoint and the scores have to be kept
+        if path.parent.name in finished and path.name not in ("best.safetensors", "test.json"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    monkeypatch.setattr(variants, "train", train)
+    monkeypatch.setattr(variants, "finish", finish)
     assert reproduce().exit_code == 0
     assert {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in finished} == finished
     found = read_result(tmp_path / "results" / "ablation.json")
@@ -175,6 +179,6 @@ def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path
     assert [len(one.runs) for one in found.result.variants] == [3, 3] and found.result.files == 3
     assert found.result.differences["hamilton"]["pesq"].has_interval
 
-    monkeypatch.setattr(twins, "evaluate", None)  # every run has its scores
+    monkeypatch.setattr(variants, "evaluate", None)  # every run has its scores
     assert reproduce().exit_code == 0
     assert read_result(tmp_path / "results" / "ablation.json").result == found.result

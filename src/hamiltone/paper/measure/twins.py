@@ -13,15 +13,14 @@ from hamiltone.analysis.gradients import Setting, correlation_after
 from hamiltone.analysis.movement import start_of, study_movement
 from hamiltone.analysis.similarity import Similarity, study_similarity
 from hamiltone.analysis.statistics import Spread, nested, student
-from hamiltone.data.pairs import FOLDERS
 from hamiltone.errors import InputError
-from hamiltone.evaluation import ModelName, Report, evaluate, read_report, write_report
+from hamiltone.evaluation import Report, read_report
 from hamiltone.models import Enhancer, load_checkpoint
 from hamiltone.nn import make_rule
 from hamiltone.paper.measure.study import Study
-from hamiltone.paper.measure.variants import VARIANTS, Job, jobs, train_all
+from hamiltone.paper.measure.variants import VARIANTS, Job, finish_all, jobs
 from hamiltone.paper.pair import recorded_utterances
-from hamiltone.paper.results import METRICS, Coupling, OutputsOverSeeds, SeedRun, Twins, VariantRuns
+from hamiltone.paper.results import Coupling, OutputsOverSeeds, SeedRun, Twins, VariantRuns
 
 _UTTERANCES = 32
 _TRIALS = 50
@@ -30,8 +29,8 @@ _TRIALS = 50
 class Trained:
     """A finished run: its model, its start and its scores."""
 
-    def __init__(self, job: Job, workers: int = 1) -> None:
-        self.job, self.seed, self.workers = job, job.seed, workers
+    def __init__(self, job: Job) -> None:
+        self.job, self.seed = job, job.seed
         self.model, self.header = load_checkpoint(job.checkpoint)
 
     @cached_property
@@ -43,11 +42,7 @@ class Trained:
 
     @cached_property
     def report(self) -> Report:
-        """On the whole test set; scored once and kept beside the run."""
-        if not self.job.scores.exists():
-            clean, noisy = (self.job.data / folder for folder in FOLDERS["test"])
-            files = evaluate(noisy, clean, ModelName(str(self.job.checkpoint)), metrics=METRICS, workers=self.workers)
-            write_report(self.job.scores, Report(self.job.folder.name, METRICS, tuple(files)))
+        """On the whole test set."""
         return read_report(self.job.scores)
 
     def summary(self) -> SeedRun:
@@ -66,7 +61,7 @@ class Trained:
 
 
 def ablation(study: Study) -> Twins:
-    """Train what is missing, score what is not scored, and compare; the same command resumes after an interruption."""
+    """Train and score what is missing, and compare; the same command resumes after an interruption."""
     options = study.options
     if options.data is None:
         raise InputError("the ablation trains on real speech: give --data, the folder of VoiceBank+DEMAND")
@@ -75,14 +70,11 @@ def ablation(study: Study) -> Twins:
     if options.seeds < 3:
         raise InputError("expected at least three seeds: with two, models of different seeds make a single pair")
     wanted = jobs(options.recipe, options.runs, options.data, options.seeds)
-    for number, job in enumerate(train_all(wanted, options.jobs), 1):
-        study.tick(f"{number} of {len(wanted)} runs are trained: {job.folder.name}")
+    for number, job in enumerate(finish_all(wanted, options.jobs), 1):
+        study.tick(f"{number} of {len(wanted)} runs are finished: {job.folder.name}")
     runs: dict[str, list[Trained]] = {variant.name: [] for variant in VARIANTS}
     for job in wanted:
-        study.tick(f"scoring {job.folder.name}")
-        trained = Trained(job, options.jobs)
-        runs[job.variant.name].append(trained)
-        _ = trained.report
+        runs[job.variant.name].append(Trained(job))
     noisy = [one.noisy for one in recorded_utterances(options.data, _UTTERANCES)]
     study.use_data(
         f"VoiceBank+DEMAND: {len(wanted)} runs of {options.recipe.stem}, scores on the test set, analyses on "

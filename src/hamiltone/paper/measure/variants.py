@@ -1,4 +1,4 @@
-"""The score rules of the ablation, and how one of them is trained from one seed."""
+"""The score rules of the ablation, and how one of them is trained from one seed and scored."""
 
 import multiprocessing
 from collections.abc import Iterator
@@ -8,7 +8,10 @@ from pathlib import Path
 
 import torch
 
+from hamiltone.data.pairs import FOLDERS
 from hamiltone.errors import InputError
+from hamiltone.evaluation import ModelName, Report, evaluate, write_report
+from hamiltone.paper.results import METRICS
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Job:
 
     @property
     def scores(self) -> Path:
-        """The report on the test set."""
+        """The report on the test set; a run that has it is finished."""
         return self.folder / "test.json"
 
 
@@ -64,8 +67,22 @@ def jobs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[Job]:
     ]
 
 
+def finish(job: Job) -> None:
+    """Train and score a run on one thread, or what is missing of it.
+
+    Of a finished run the checkpoint and the report are all that is needed: they can be kept without the rest of its
+    folder and are not made again.
+    """
+    if job.checkpoint.exists() and job.scores.exists():
+        return
+    train(job)
+    clean, noisy = (job.data / folder for folder in FOLDERS["test"])
+    files = evaluate(noisy, clean, ModelName(str(job.checkpoint)), metrics=METRICS)
+    write_report(job.scores, Report(job.folder.name, METRICS, tuple(files)))
+
+
 def train(job: Job) -> None:
-    """Train on one thread, resume, or return at once if the run is finished."""
+    """Train on one thread, resume, or return at once if the training is complete."""
     try:
         from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe
         from hamiltone.training import train as train_task
@@ -89,15 +106,15 @@ def train(job: Job) -> None:
         raise InputError(f"stopped; the same command resumes from {job.folder}")
 
 
-def train_all(wanted: list[Job], workers: int) -> Iterator[Job]:
-    """Train side by side, `workers` at a time, each in a process of its own; yields what is done."""
+def finish_all(wanted: list[Job], workers: int) -> Iterator[Job]:
+    """Train and score side by side, `workers` at a time, each in a process of its own; yields what is done."""
     if workers == 1:
         for job in wanted:
-            train(job)
+            finish(job)
             yield job
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
-        running = {pool.submit(train, job): job for job in wanted}
+        running = {pool.submit(finish, job): job for job in wanted}
         try:
             for done in as_completed(running):
                 done.result()
