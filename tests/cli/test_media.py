@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from enhancers import fixed_mask
-from hamiltone.audio import formats, media_writer
+from hamiltone.audio import formats, media_copy
 from hamiltone.runtime.torch_backend import TorchGain
 from videos import av, click_times, clicks, make_video, packets, sound_of
 
@@ -67,14 +67,14 @@ def test_a_video_is_not_overwritten_where_a_stream_would_be_lost(
     source = make_video(Path("talk.mp4"))
     before = source.read_bytes()
     if what == "data":
-        add = media_writer._Copy.add_to
+        add = media_copy.StreamCopy.add_to
 
         def without_picture(self: Any, *arguments: Any) -> Any:
             sound = add(self, *arguments)
-            self._tell([stream for stream in self._others if stream.type == "video"])
+            self._report([stream for stream in self._others if stream.type == "video"])
             return sound
 
-        monkeypatch.setattr(media_writer._Copy, "add_to", without_picture)
+        monkeypatch.setattr(media_copy.StreamCopy, "add_to", without_picture)
         reason = "the output's format cannot hold 1 of the streams (video): left out"
     else:
 
@@ -82,7 +82,7 @@ def test_a_video_is_not_overwritten_where_a_stream_would_be_lost(
             raise av.InvalidDataError(1, "broken")
             yield
 
-        monkeypatch.setattr(media_writer._Copy, "_demux", broken)
+        monkeypatch.setattr(media_copy.StreamCopy, "_demux", broken)
         reason = "damaged: not all of its picture and other streams could be copied"
     result = run("talk.mp4", "-o", "talk.mp4", "--overwrite")
     message = f"hamiltone: talk.mp4: is not overwritten: {reason}; choose another output\n"

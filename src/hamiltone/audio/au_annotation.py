@@ -12,13 +12,13 @@ _MOST = 2**20  # bytes of annotation
 
 @dataclass(frozen=True)
 class Annotation:
-    """The text with the zeros behind it."""
+    """The text and the zeros after it."""
 
     content: bytes
 
     @property
     def size(self) -> int:
-        """What it takes in bytes."""
+        """Its length in bytes."""
         return len(self.content)
 
     def embed(self, file: BinaryIO) -> None:
@@ -33,7 +33,7 @@ class Annotation:
 
 
 def read_annotation(path: Path) -> tuple[Annotation | None, str]:
-    """The annotation of an au file, if it has one, and whether it is lost."""
+    """The annotation of an au file, if it has one, and what is lost."""
     with path.open("rb") as file:
         head = file.read(_HEADER)
         order = {b".snd": "big", b"dns.": "little"}.get(head[:4])

@@ -16,9 +16,10 @@ _WAVE_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")  # after four letters in 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a family of files is divided: after `start` bytes chunks of a name, a size, content and a filler.
+    """How a family of files is divided: after `start` bytes come chunks of a name, a size, content and padding.
 
-    The sizes of W64 include the `header`. Chunks whose names are in `made_anew` describe the samples or fill space.
+    The sizes of W64 include the `header`. Chunks named in `regenerated` describe the samples or fill space: libsndfile
+    writes its own.
     """
 
     start: int
@@ -28,7 +29,7 @@ class Layout:
     align: int
     size_includes_header: bool
     samples: bytes
-    made_anew: frozenset[bytes]
+    regenerated: frozenset[bytes]
 
     @property
     def header(self) -> int:
@@ -40,7 +41,7 @@ _FILLERS = {b"JUNK", b"junk", b"PAD ", b"FLLR", b"\0\0\0\0"}
 RIFF = Layout(
     12, 4, 4, "little", 2, False, b"data", frozenset({b"fmt ", b"data", b"fact", b"ds64", b"PEAK", b"levl"} | _FILLERS)
 )
-RIFX = Layout(12, 4, 4, "big", 2, False, b"data", RIFF.made_anew)
+RIFX = Layout(12, 4, 4, "big", 2, False, b"data", RIFF.regenerated)
 AIFF = Layout(12, 4, 4, "big", 2, False, b"SSND", frozenset({b"COMM", b"SSND", b"FVER", b"PEAK"} | _FILLERS))
 CAF = Layout(
     8, 4, 8, "big", 1, False, b"data", frozenset({b"desc", b"data", b"pakt", b"kuki", b"free", b"peak", b"ovvw"})
@@ -68,9 +69,9 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Chunks:
-    """The chunks of the file at `path` that are not made anew, ready to be put into another of its family.
+    """The chunks of the file at `path` that are not regenerated, ready to be copied into another of its family.
 
-    `size` is what they take in bytes.
+    `size` is their total length in bytes.
     """
 
     path: Path
@@ -93,7 +94,7 @@ class Chunks:
         _correct_size(file, layout)
 
     def _make_room(self, file: BinaryIO) -> int:
-        """Where the chunks go: behind the samples, or before those of W64, since libsndfile reads them to the end."""
+        """Where the chunks go: after the samples, or before those of W64, which libsndfile reads to the end."""
         if self.layout is W64:
             place = _samples(file, W64).place - W64.header
             shift(file, place, self.size)
@@ -128,7 +129,7 @@ def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
             return None, ""
         total, size, lost = os.fstat(file.fileno()).st_size, 0, ""
         for chunk in _walk(file, layout):
-            if chunk.name in layout.made_anew:
+            if chunk.name in layout.regenerated:
                 continue
             if chunk.place + chunk.size > total:
                 lost = f"its chunk {_text(chunk.name)} is cut off or damaged and cannot be copied"
@@ -140,7 +141,7 @@ def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
 def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
     total = os.fstat(file.fileno()).st_size
     for chunk in _walk(file, layout):
-        if chunk.name not in layout.made_anew:
+        if chunk.name not in layout.regenerated:
             if chunk.place + chunk.size > total:
                 return
             yield chunk
@@ -158,15 +159,15 @@ def _walk(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
         name, size = head[: layout.name_bytes], int.from_bytes(head[layout.name_bytes :], layout.order)
         place += layout.header
         if layout.size_includes_header:
-            size = size - layout.header if size >= layout.header else total  # less than that is damage
+            size = size - layout.header if size >= layout.header else total  # a smaller size is damage
         if name == b"ds64" and layout is RIFF:
             long_data = int.from_bytes(file.read(16)[8:], "little")
         if name == layout.samples:
             size = long_data if long_data and size == _RIFF_LIMIT else size
-            size = size or total - place  # of an unfinished recording: up to its end, as libsndfile reads it
+            size = size or total - place  # an unfinished recording: up to its end, as libsndfile reads it
         yield Chunk(name, place, size)
         place += size + -size % layout.align
-        if layout.align == 2 and size % 2 and place <= total:  # some programs forget to fill up to an even length
+        if layout.align == 2 and size % 2 and place <= total:  # some programs forget to pad to an even length
             file.seek(place - 1)
             place -= file.read(1) > b"\0"
 

@@ -27,7 +27,7 @@ class Blocks:
 
     @property
     def size(self) -> int:
-        """What they take in bytes."""
+        """Their total length in bytes."""
         return sum(4 + len(content) for _, content in self.blocks) + len(self.before) + len(self.after)
 
     def embed(self, file: BinaryIO) -> None:
@@ -41,7 +41,7 @@ class Blocks:
         for number, (kind, content) in enumerate(blocks):
             last = 0x80 * (number == len(blocks) - 1)
             head += bytes([kind | last]) + len(content).to_bytes(3, "big") + content
-        if len(self.before) + len(head) < start:  # a filler, whose header takes four bytes, keeps or moves the sound
+        if len(self.before) + len(head) < start:  # fill the gap; a filler takes at least four bytes
             head = _fill(head, max(start - len(self.before), len(head) + 4))
         shift(file, start, len(self.before) + len(head) - start)
         file.seek(0)
@@ -51,7 +51,7 @@ class Blocks:
 
 
 def read_blocks(path: Path) -> tuple[Blocks | None, str]:
-    """What a flac file holds besides its sound, if anything, and what of that is lost."""
+    """What a flac file holds besides its sound, if anything, and what is lost."""
     with path.open("rb") as file:
         before = leading_tags(file)
         if file.read(4) != b"fLaC":
@@ -65,7 +65,7 @@ def read_blocks(path: Path) -> tuple[Blocks | None, str]:
 
 
 def _walk(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Type and content of the metadata blocks, the description of the samples first; the file then stands behind."""
+    """Type and content of the metadata blocks, the description of the samples first; then the file is at the sound."""
     file.seek(len(leading_tags(file)))
     if file.read(4) != b"fLaC":
         raise ValueError("it is not a flac file")

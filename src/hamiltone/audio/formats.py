@@ -27,7 +27,7 @@ FORMATS: dict[str, tuple[str, str | None]] = {
     ".w64": ("W64", None),
     ".rf64": ("RF64", None),
 }
-# Suffixes that PyAV writes, each with FFmpeg's names of the format and of the codec to use if the source's cannot be.
+# Suffixes that PyAV writes, each with FFmpeg's names for the format and for the codec to use if the source's cannot be.
 MEDIA_FORMATS: dict[str, tuple[str, str]] = {
     ".3gp": ("3gp", "aac"),
     ".aac": ("adts", "aac"),
@@ -61,7 +61,7 @@ READ_SUFFIXES = frozenset(
 )
 WRITTEN_SUFFIXES = FORMATS.keys() | MEDIA_FORMATS.keys()
 # Formats that accept more than one codec, with the names of FFmpeg's encoders.
-_TAKEN = {
+_ACCEPTED = {
     "3gp": {"aac"},
     "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
     "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
@@ -118,7 +118,7 @@ class AudioInfo:
 
 @dataclass(frozen=True)
 class Track:
-    """The sound in a file that PyAV reads: the stream's number, FFmpeg's name of its codec and channel layout.
+    """The sound in a file that PyAV reads: the stream's number, FFmpeg's names for its codec and channel layout.
 
     `bit_rate` is in bit/s (0: unknown), `start` the time of the first sample in seconds.
     """
@@ -143,7 +143,7 @@ def media_codec(track: Track | None, format: str, default: str) -> str:
     >>> media_codec(Track(1, "vorbis", "stereo", 0, 0.0), "webm", default="libopus")
     'libopus'
     """
-    return track.encoder if track and track.encoder in _TAKEN.get(format, ()) else default
+    return track.encoder if track and track.encoder in _ACCEPTED.get(format, ()) else default
 
 
 def few(names: Sequence[str]) -> str:
@@ -196,7 +196,7 @@ def _is_exact(encoding: Encoding) -> bool:
 
 
 def clipped_samples(samples: NDArray[Any], bits: int) -> int:
-    """How many floating-point samples `to_pcm` would cut off by a step or more.
+    """How many floating-point samples `to_pcm` would clip by a step or more.
 
     >>> clipped_samples(np.array([-1.0, 1.0, 1.1, -2.0]), 16)
     2

@@ -1,4 +1,4 @@
-"""A part of a file as a file, and room for more inside one."""
+"""The beginning of a file read as a file of its own, and room made inside a file."""
 
 import io
 import os
@@ -28,7 +28,7 @@ class FirstBytes(io.FileIO):
         self._length = length
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read up to the end."""
+        """Fill the buffer, but not past this file's own end."""
         left = max(self._length - self.tell(), 0)
         return super().readinto(memoryview(buffer)[:left]) or 0
 

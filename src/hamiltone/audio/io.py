@@ -91,7 +91,7 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
     """How to write `target`: like its source where the suffix is the same, else by suffix with the subtype kept.
 
     Samples wider than the new format holds become 24-bit PCM; those of a lossy source get the new format's default,
-    which for wav and flac is 16-bit PCM. What PyAV writes keeps the codec where the format takes it.
+    which for wav and flac is 16-bit PCM. Formats that PyAV writes keep the source's codec if they accept it.
     """
     suffix, source = target.suffix.lower(), info.encoding
     if suffix in MEDIA_FORMATS:
@@ -111,7 +111,7 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
 
 
 def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) -> Writer:
-    """Open a file for the enhanced sound of the one behind `info`, `frames` frames of it."""
+    """Open a file for `frames` frames of enhanced sound, whose source `info` describes."""
     if encoding.format not in soundfile.available_formats():
         try:
             return MediaWriter(target, encoding, info)

@@ -13,13 +13,13 @@ from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
 
 _LONGEST_GAP = 10  # seconds: the time stamp of a damaged frame can be anything
-_LONGEST_SILENCE = 6 * 3600  # seconds: in a video, the sound may be long in coming
-_SILENT_FRAMES = 65_536  # made at a time
+_LONGEST_SILENCE = 6 * 3600  # seconds: in a video, the sound may start late
+_SILENT_FRAMES = 65_536  # in a block of silence
 _LEAST_GAP = 0.05  # seconds: time stamps are rounded
-_TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose stamps are kept
+_TIMED = {"asf", "flv", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "mpeg", "mpegts"}  # formats whose time stamps count
 # Formats without a header: their length is guessed from the bit rate.
 _LENGTH_GUESSED = {"aac", "ac3", "amr", "amrnb", "amrwb", "dts", "eac3", "mp3", "mpeg", "mpegvideo"}
-_BARE = {".aac": "aac", ".ac3": "ac3", ".eac3": "eac3"}  # a frame or two of these are not known by their content
+_BARE = {".aac": "aac", ".ac3": "ac3", ".eac3": "eac3"}  # FFmpeg does not recognise very short ones
 _DECODED_PCM = {"u8": "PCM_U8", "s16": "PCM_16", "s32": "PCM_32"}
 
 
@@ -83,7 +83,7 @@ class MediaReader:
             return open_container(self._av, path, _BARE[path.suffix.lower()])
 
     def _promise(self, stream: Any, start: float) -> tuple[float, bool]:
-        """The length in seconds by the header, and whether that is a guess or the length of the picture."""
+        """The length in seconds according to the header, and whether that is a guess or the length of the picture."""
         format = self._container.format.name
         if stream.duration:
             return float(stream.duration * stream.time_base), format in _LENGTH_GUESSED
@@ -97,7 +97,7 @@ class MediaReader:
         while True:
             try:
                 packet = next(packets, None)
-            except self._av.FFmpegError:  # of the container: no way to the packets behind
+            except self._av.FFmpegError:  # in the container: later packets are out of reach
                 self._broken = True
                 return
             if packet is None:

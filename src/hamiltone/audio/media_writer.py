@@ -1,7 +1,6 @@
 """Files that FFmpeg writes, through PyAV: enhanced sound beside the picture, subtitles and tags of its source."""
 
 import os
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, few, to_pcm
-from hamiltone.audio.media_reader import open_container
+from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.media_copy import StreamCopy
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
 from hamiltone.audio.partial import PartialFile, PartialWriter
@@ -23,18 +22,15 @@ _BITS_PER_SECOND = {
     "libopus": 64_000,
     "mp2": 128_000,
     "wmav2": 64_000,
-}  # each channel
+}  # per channel
 _SAMPLE_TYPES = {"flt": (np.float32, 0), "dbl": (np.float64, 0), "s16": (np.int16, 16), "s32": (np.int32, 32)}
 _MOV_FORMATS = {"3gp", "mov", "mp4"}
 _BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # players tell audio from video by these
 _BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
-_KEYS = ("com.apple.quicktime.", "com.android.")
-# Tags that describe the file and are made anew
-_TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
 _WMA_FRAME = 2048
-_LIMIT = 4.0  # in full scales, of lossy codecs
+_LIMIT = 4.0  # in full scales, for lossy codecs
 
 
 class MediaWriter(PartialWriter):
@@ -58,12 +54,12 @@ class MediaWriter(PartialWriter):
             self._delay = _MP3_DELAY  # AVI cannot state the encoder's delay: drop as many samples of ours instead
         head, self._tail = _outer_tags(source.path, self._suffix, encoding.format)
         self._partial = PartialFile(target, errors=(self._av.FFmpegError, LookupError), head=head)
-        self._copy: _Copy | None = None
+        self._copy: StreamCopy | None = None
         try:
             with self._partial.errors_in_one_line():
                 if source.track and encoding.format not in _BARE_FORMATS:
                     narrower = self._suffix in _SOUND_SUFFIXES and self._suffix != source.path.suffix.lower()
-                    self._copy = _Copy(self._av, source, covers_only=narrower)
+                    self._copy = StreamCopy(self._av, source, covers_only=narrower)
                 self._open(encoding)
         except BaseException:
             self._end()
@@ -89,7 +85,7 @@ class MediaWriter(PartialWriter):
         try:
             self._container.start_encoding()
         except (self._av.FFmpegError, ValueError):
-            if not self._copy.leave_data():
+            if not self._copy.drop_data():
                 raise
             self._partial.sink.seek(0)
             self._open(encoding)
@@ -116,7 +112,7 @@ class MediaWriter(PartialWriter):
         name = stream.format.name
         self._sample_type, self._bits = _SAMPLE_TYPES[name.removesuffix("p")]
         if self._bits == 32 and encoding.subtype not in ("pcm_s32le", "pcm_s32be", "wavpack"):
-            self._bits = 24  # all that flac, alac, tta and pcm_s24 keep
+            self._bits = 24  # all that flac, alac, tta and pcm_s24 hold
         return stream
 
     def write(self, block: Block) -> None:
@@ -171,107 +167,8 @@ class MediaWriter(PartialWriter):
         self._partial.discard()
 
 
-class _Copy:
-    """What a source holds besides its first sound, on its way into another file."""
-
-    def __init__(self, av: Any, source: AudioInfo, *, covers_only: bool) -> None:
-        assert source.track is not None
-        self._av, self._sound, self.note = av, source.track.stream, ""
-        self._source = open_container(av, source.path)
-        others = [stream for stream in self._source.streams if stream.index != self._sound]
-        if covers_only:
-            others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
-        elif self._source.chapters():  # mov keeps them in a stream of data, too
-            others = [stream for stream in others if stream.type != "data"]
-        self._others = others
-        self._targets: dict[int, Any] = {}
-        self._packets: Iterator[Any] = iter(())
-        self._waiting: Any = None
-
-    def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
-        """Make a stream in `target` for each stream of the source, in order, with its metadata.
-
-        Returns the stream of the sound, which `add_sound` makes.
-        """
-        self._target, self._targets, left_out = target, {}, []
-        target.metadata.update(self._source.metadata)
-        if chapters := self._source.chapters():
-            target.set_chapters(chapters)
-        sound = None
-        for stream in self._source.streams:
-            if stream.index == self._sound:
-                copy = sound = add_sound()
-            elif stream in self._others:
-                try:
-                    copy = self._targets[stream.index] = target.add_stream_from_template(stream, opaque=True)
-                except (ValueError, self._av.FFmpegError):
-                    left_out.append(stream)
-                    continue
-            else:
-                continue
-            copy.disposition = stream.disposition
-            copy.metadata.update(stream.metadata)
-        self._tell(left_out)
-        self._packets = self._demux()
-        return sound
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether there are tags of a phone or a camera, which mov and mp4 keep under names of any kind."""
-        return any(name.startswith(_KEYS) for name in self._source.metadata)
-
-    def compare_tags(self, result: Path) -> None:
-        """Note which tags a finished file of the same format lacks."""
-        with open_container(self._av, result) as container:
-            found = {name.lower() for name in container.metadata}
-        names = [name for name, text in self._source.metadata.items() if text and name not in _TECHNICAL_TAGS]
-        lost = [name for name in names if not {name.lower(), name.lower().rpartition("-")[0]} & found]
-        if lost:
-            self.note = "; ".join(filter(None, [self.note, f"FFmpeg cannot write its tags {few(lost)}"]))
-
-    def _demux(self) -> Iterator[Any]:
-        streams = [self._source.streams[index] for index in self._targets]
-        return self._source.demux(streams) if streams else iter(())
-
-    def leave_data(self) -> bool:
-        """Drop data streams and attachments from now on; return whether there were any."""
-        left_out = [stream for stream in self._others if stream.type not in ("video", "audio", "subtitle")]
-        self._others = [stream for stream in self._others if stream not in left_out]
-        self._tell(left_out)
-        return bool(left_out)
-
-    def _tell(self, left_out: list[Any]) -> None:
-        if left_out:
-            kinds = ", ".join(sorted({stream.type for stream in left_out}))
-            self.note = f"the output's format cannot hold {len(left_out)} of the streams ({kinds}): left out"
-
-    def mux_until(self, seconds: float) -> None:
-        """Copy packets up to a time."""
-        while (packet := self._waiting or self._next()) is not None:
-            time = packet.dts if packet.dts is not None else packet.pts
-            if time is not None and time * packet.time_base > seconds:
-                self._waiting = packet
-                return
-            self._waiting = None
-            if packet.size:
-                packet.stream = self._targets[packet.stream_index]
-                self._target.mux(packet)
-
-    def _next(self) -> Any:
-        try:
-            return next(self._packets, None)
-        except self._av.FFmpegError:  # of the container: no way to the packets behind
-            self.note = "damaged: not all of its picture and other streams could be copied"
-            self._packets = iter(())
-            return None
-
-    def close(self) -> None:
-        """Close the source."""
-        self._source.close()
-
-
 def _outer_tags(path: Path, suffix: str, format: str) -> tuple[bytes, bytes]:
-    """The tags before and after the sound of a file, if that sound is all it holds and the result is like it."""
+    """The tags before and after the sound of a file, if it holds nothing else and the result has the same format."""
     if format not in _BARE_FORMATS or path.suffix.lower() != suffix:
         return b"", b""
     with path.open("rb") as file:
@@ -287,17 +184,17 @@ def _nearest(rate: int, rates: list[int] | None) -> int:
 
 
 def _sample_format(formats: list[str], subtype: str) -> str:
-    """The sample format of a codec for sound that came in this subtype: 16 bits for 16, else the widest."""
+    """The sample format of a codec for sound of this subtype: 16 bits for up to 16, else the widest."""
     wide = ["fltp", "flt", "dblp", "dbl", "s32p", "s32", "s16p", "s16"]
     order = wide if subtype not in ("PCM_U8", "PCM_S8", "PCM_16") else [*wide[-2:], *wide[:-2]]
     for format in order:
         if format in formats:
             return format
-    raise ValueError("the codec takes samples in none of the usual formats")
+    raise ValueError("the codec accepts none of the usual sample formats")
 
 
 def _bit_rate(codec: str, track: Track | None, channels: int) -> int:
-    """The source's bit rate if the codec is the same; else a usual one, or 0 for the codec's own default."""
+    """The source's bit rate if the codec is the same; else a common one, or 0 for the codec's own default."""
     if track and track.bit_rate and track.encoder == codec:
         return track.bit_rate
     return channels * _BITS_PER_SECOND.get(codec, 0)

@@ -1,6 +1,6 @@
-"""What a file holds besides its samples: what of it can be copied byte for byte into the file that replaces it.
+"""What a file holds besides its samples, as far as it can be copied byte for byte into the file that replaces it.
 
-libsndfile keeps a handful of tags; a recording that is replaced in place must not lose the rest without a word.
+libsndfile keeps a handful of tags; a recording that is replaced in place must not silently lose the rest.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _LAYOUTS = {"WAV": RIFF, "WAVEX": RIFF, "RF64": RIFF, "AIFF": AIFF, "CAF": CAF, 
 def read_metadata(path: Path, format: str) -> tuple[Metadata | None, str]:
     """What can be copied from a file into one of a format of libsndfile, if anything, and what is lost.
 
-    A file of another kind has nothing to copy as it is, and nothing counts as lost: its tags are carried over.
+    From a file of another kind nothing is copied byte for byte, and nothing counts as lost: its tags are carried over.
     """
     try:
         if layout := _LAYOUTS.get(format):

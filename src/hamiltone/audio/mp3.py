@@ -8,7 +8,7 @@ from hamiltone.audio.outer_tags import leading_tags, trailing_tags
 
 _RATES = {1: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)}  # kbit/s, by version, layer III
 _RATES[2] = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-_SOFTER = ((176, 0.95), (208, 0.97), (240, 0.98))  # below so many kbit/s, LAME multiplies all samples by this
+_SOFTER = ((176, 0.95), (208, 0.97), (240, 0.98))  # below this many kbit/s, LAME scales all samples by this
 _SEARCHED = 2**16  # bytes in which the first frame must begin
 
 
@@ -32,7 +32,7 @@ class Mp3:
     constant: bool
 
     def quality(self, sample_rate: int) -> Quality:
-        """The options of soundfile that give this bit rate: libsndfile counts down from the highest of the version."""
+        """The options of soundfile that give this bit rate: libsndfile counts down from the version's highest."""
         lowest, highest = (32, 320) if sample_rate >= 32_000 else (8, 160) if sample_rate >= 16_000 else (8, 64)
         level = (highest - min(max(self.bit_rate, lowest), highest)) / (highest - lowest)
         return {"bitrate_mode": "CONSTANT" if self.constant else "AVERAGE", "compression_level": min(level, 0.999)}

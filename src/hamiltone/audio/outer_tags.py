@@ -43,7 +43,7 @@ def _id3v2_length(file: BinaryIO, place: int) -> int:
 
 
 def _ape_length(footer: bytes) -> int:
-    """The length of the tag that ends with these bytes, zero if it is none; its header is optional."""
+    """The length of the tag that ends with these bytes, zero if none does; its header is optional."""
     if not footer.startswith(b"APETAGEX"):
         return 0
     size, flags = int.from_bytes(footer[12:16], "little"), int.from_bytes(footer[20:24], "little")

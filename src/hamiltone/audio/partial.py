@@ -19,8 +19,8 @@ class PartialFile:
     """A temporary file beside `target`; `commit` renames it to the target, `discard` removes it.
 
     Libraries write to `sink`, inside `errors_in_one_line`; `errors` are the exceptions they raise besides `OSError` and
-    `ValueError`. `head` precedes everything they write and is invisible to them. `temporary` is where the file is
-    until then.
+    `ValueError`. `head` precedes everything they write and is invisible to them. `temporary` is the path of the file
+    until it is committed.
     """
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
@@ -46,7 +46,7 @@ class PartialFile:
             if edit is not None:
                 with self.temporary.open("r+b") as file:
                     edit(file)
-            with suppress(OSError):  # there is none to replace, or a file system without modes
+            with suppress(OSError):  # nothing to replace, or a file system without modes
                 self.temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
             os.fsync(self._raw.fileno())
             self._raw.close()
@@ -71,7 +71,7 @@ class PartialFile:
 
 
 class PartialWriter(ABC):
-    """A writer whose file is complete when its ``with`` block is left, and is removed if the block raises."""
+    """A writer whose file is complete when its ``with`` block ends, and is removed if the block raises."""
 
     _partial: PartialFile
 
@@ -131,7 +131,7 @@ class Sink:
 @contextmanager
 def _signals_afterwards() -> Iterator[None]:
     """Hold signals back: a library calls Python to write, and what a handler raises in such a call would be lost."""
-    if threading.current_thread() is not threading.main_thread():  # others handle no signals
+    if threading.current_thread() is not threading.main_thread():  # only that one handles signals
         yield
         return
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

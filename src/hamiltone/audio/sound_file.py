@@ -32,10 +32,10 @@ from hamiltone.errors import InputError
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
-_JUMPED = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # formats whose frames are found at once
+_SEEKABLE = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # without decoding what is skipped
 _UNTAGGED = {"AU", "MP3", "W64"}  # no place for tags, or, in an mp3, only for letters of Latin-1
 _LONGEST_TAG = 10_000  # libsndfile keeps headers short
-_STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more: no promise to hold it to
+_STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more, whatever follows
 
 
 class _SequentialFile(soundfile.SoundFile):  # type: ignore[misc]
@@ -52,7 +52,7 @@ class SoundFileReader:
         end = end_of_samples(path)  # in W64 libsndfile would take what follows for samples
         self._raw = FirstBytes(path, end) if end is not None else None
         try:
-            self._file = file = _SequentialFile(self._raw or os.fsencode(path))  # a name need not be text
+            self._file = file = _SequentialFile(self._raw or os.fsencode(path))  # a name need not be valid UTF-8
         except BaseException:
             self._close_raw()
             raise
@@ -66,7 +66,7 @@ class SoundFileReader:
     def read(self, frames: int) -> Block:
         """The next `frames` frames ``(L, C)``; fewer only at the end."""
         blocks = [np.empty((0, self.info.channels), self._dtype)]
-        if self.info.encoding.format == "FLAC":  # tags behind the sound are an error to the decoder
+        if self.info.encoding.format == "FLAC":  # the decoder fails on tags after the sound
             frames = min(frames, max(self._file.frames - self._frames_read, 0))
         while frames > 0:
             try:
@@ -81,10 +81,10 @@ class SoundFileReader:
         return np.concatenate(blocks)
 
     def skip(self, frames: int) -> int:
-        """Leave out up to `frames` frames and return how many: none where they would have to be decoded."""
+        """Skip up to `frames` frames and return how many: none where they would have to be decoded."""
         frames = min(frames, self._file.frames - self._frames_read)
         if (
-            self.info.encoding.format not in _JUMPED
+            self.info.encoding.format not in _SEEKABLE
             or self.info.encoding.subtype not in PCM_BITS.keys() | FLOAT_SUBTYPES
         ):
             return 0
@@ -140,7 +140,7 @@ class SoundFileWriter(PartialWriter):
 
     Attributes:
         clipped: How many samples exceeded full scale and were clipped.
-        note: What could not be kept, if anything.
+        note: What could not be copied, if anything.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def stft(waveform: NDArray[Any], n_fft: int, hop: int) -> Spectrum:
 
 
 def istft(spectrum: Spectrum, n_fft: int, hop: int, length: int) -> Samples:
-    """The first `length` samples of the signal whose spectra `stft` found; exact for every length.
+    """The first `length` samples of the signal whose spectra `stft` computed; exact for every length.
 
     Shape:
         spectrum: ``(C, T, F)``

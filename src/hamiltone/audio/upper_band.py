@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 
-_MEMORY_SECONDS = 2.5  # speech pauses more often; a hiss that grows is heard for that long
+_MEMORY_SECONDS = 2.5  # speech pauses more often; a growing hiss is audible for that long
 _MEAN_FRAMES = 4  # over which powers are averaged before their minimum is taken
 _OVER_FLOOR = 2.5  # times the minimum: what white noise exceeds in six frames of a thousand
 _LEAST_SHARE = 0.02  # of the energy: less than that over the floor is chance
 _BAND_HZ = 1000.0
 _MOST_BANDS = 24
-_LEAKING_BINS = 3  # into which a Hann window lets what lies just below the band
+_LEAKING_BINS = 3  # into which a Hann window leaks what lies just below the band
 
 
 class UpperBand:
@@ -107,8 +107,8 @@ class UpperBand:
         """The least mean gain of the last frames that are not silent; of all frames if all are."""
         means = sliding_window_view(gains, _MEAN_FRAMES).mean(-1)
         whole = sliding_window_view(powers.any(1), _MEAN_FRAMES).all(-1)
-        heard = sliding_window_view(np.where(whole, means, np.inf), self.memory)[1:].min(-1)
-        return np.where(np.isfinite(heard), heard, sliding_window_view(means, self.memory)[1:].min(-1))
+        least = sliding_window_view(np.where(whole, means, np.inf), self.memory)[1:].min(-1)
+        return np.where(np.isfinite(least), least, sliding_window_view(means, self.memory)[1:].min(-1))
 
 
 def _last(values: Values, count: int) -> Values:

@@ -1,0 +1,115 @@
+"""The picture, subtitles, further sounds, tags and chapters of a media file, copied packet by packet by PyAV."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hamiltone.audio.formats import AudioInfo, few
+from hamiltone.audio.media_reader import open_container
+
+_KEYS = ("com.apple.quicktime.", "com.android.")  # prefixes of the tags that phones and cameras write
+# Tags that describe the file itself, which FFmpeg writes
+_TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
+
+
+class StreamCopy:
+    """Copies what a source holds besides its first sound into another file: streams, tags and chapters.
+
+    Attributes:
+        note: What could not be copied, if anything.
+    """
+
+    def __init__(self, av: Any, source: AudioInfo, *, covers_only: bool) -> None:
+        assert source.track is not None
+        self._av, self._sound, self.note = av, source.track.stream, ""
+        self._source = open_container(av, source.path)
+        others = [stream for stream in self._source.streams if stream.index != self._sound]
+        if covers_only:
+            others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
+        elif self._source.chapters():  # mov keeps them in a stream of data, too
+            others = [stream for stream in others if stream.type != "data"]
+        self._others = others
+        self._targets: dict[int, Any] = {}
+        self._packets: Iterator[Any] = iter(())
+        self._waiting: Any = None
+
+    def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
+        """Make a stream in `target` for each stream of the source, in order, with its metadata.
+
+        Returns the stream of the sound, which `add_sound` makes.
+        """
+        self._target, self._targets, left_out = target, {}, []
+        target.metadata.update(self._source.metadata)
+        if chapters := self._source.chapters():
+            target.set_chapters(chapters)
+        sound = None
+        for stream in self._source.streams:
+            if stream.index == self._sound:
+                copy = sound = add_sound()
+            elif stream in self._others:
+                try:
+                    copy = self._targets[stream.index] = target.add_stream_from_template(stream, opaque=True)
+                except (ValueError, self._av.FFmpegError):
+                    left_out.append(stream)
+                    continue
+            else:
+                continue
+            copy.disposition = stream.disposition
+            copy.metadata.update(stream.metadata)
+        self._report(left_out)
+        self._packets = self._demux()
+        return sound
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are tags of a phone or a camera, which mov and mp4 hold only with `use_metadata_tags`."""
+        return any(name.startswith(_KEYS) for name in self._source.metadata)
+
+    def compare_tags(self, result: Path) -> None:
+        """Note which tags a finished file of the same format lacks."""
+        with open_container(self._av, result) as container:
+            found = {name.lower() for name in container.metadata}
+        names = [name for name, text in self._source.metadata.items() if text and name not in _TECHNICAL_TAGS]
+        lost = [name for name in names if not {name.lower(), name.lower().rpartition("-")[0]} & found]
+        if lost:
+            self.note = "; ".join(filter(None, [self.note, f"FFmpeg cannot write its tags {few(lost)}"]))
+
+    def _demux(self) -> Iterator[Any]:
+        streams = [self._source.streams[index] for index in self._targets]
+        return self._source.demux(streams) if streams else iter(())
+
+    def drop_data(self) -> bool:
+        """Drop data streams and attachments from now on; return whether there were any."""
+        left_out = [stream for stream in self._others if stream.type not in ("video", "audio", "subtitle")]
+        self._others = [stream for stream in self._others if stream not in left_out]
+        self._report(left_out)
+        return bool(left_out)
+
+    def _report(self, left_out: list[Any]) -> None:
+        if left_out:
+            kinds = ", ".join(sorted({stream.type for stream in left_out}))
+            self.note = f"the output's format cannot hold {len(left_out)} of the streams ({kinds}): left out"
+
+    def mux_until(self, seconds: float) -> None:
+        """Copy packets up to a time."""
+        while (packet := self._waiting or self._next()) is not None:
+            time = packet.dts if packet.dts is not None else packet.pts
+            if time is not None and time * packet.time_base > seconds:
+                self._waiting = packet
+                return
+            self._waiting = None
+            if packet.size:
+                packet.stream = self._targets[packet.stream_index]
+                self._target.mux(packet)
+
+    def _next(self) -> Any:
+        try:
+            return next(self._packets, None)
+        except self._av.FFmpegError:  # in the container: later packets are out of reach
+            self.note = "damaged: not all of its picture and other streams could be copied"
+            self._packets = iter(())
+            return None
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
