@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hamiltone.audio.spectra import istft, stft
+from hamiltone.audio.spectra import fast_length, istft, stft
 from hamiltone.audio.stft import STFT
 from sounds import noise
 
@@ -28,3 +30,18 @@ def test_inverse_is_exact_for_every_length(n_fft: int, hop: int) -> None:
         inverse = istft(stft(waveform, n_fft, hop), n_fft, hop, length)
         assert inverse.shape == waveform.shape
         assert np.abs(inverse - waveform).max() < 1e-5
+
+
+@given(st.integers(1, 200_000))
+def test_fast_length_is_the_next_product_of_two_three_and_five(length: int) -> None:
+    size = fast_length(length)
+    assert size >= length
+
+    def smooth(number: int) -> bool:
+        for prime in (2, 3, 5):
+            while number % prime == 0:
+                number //= prime
+        return number == 1
+
+    assert smooth(size)
+    assert not any(smooth(number) for number in range(length, size))

@@ -1,14 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hamiltone.data.signals import (
     BINS,
     SAMPLE_RATE,
     active_level,
     convolve,
-    fast_length,
     filter_zero_phase,
     oscillate,
     slow_curve,
@@ -42,21 +39,6 @@ def test_active_level_holds_for_every_length_and_for_silence(length: int) -> Non
 def test_unit_level_leaves_silence_silent() -> None:
     assert not unit_level(np.zeros(100, np.float32)).any()
     assert active_level(unit_level(7 * noise(5000))) == pytest.approx(1, rel=1e-5)
-
-
-@given(st.integers(1, 200_000))
-def test_fast_length_is_the_next_product_of_two_three_and_five(length: int) -> None:
-    size = fast_length(length)
-    assert size >= length
-
-    def smooth(number: int) -> bool:
-        for prime in (2, 3, 5):
-            while number % prime == 0:
-                number //= prime
-        return number == 1
-
-    assert smooth(size)
-    assert not any(smooth(number) for number in range(length, size))
 
 
 @pytest.mark.parametrize("length", [1, 100, 5000])

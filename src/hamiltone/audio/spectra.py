@@ -1,5 +1,6 @@
-"""The transform of `hamiltone.audio.stft` in numpy, for code that runs without torch."""
+"""The transform of `hamiltone.audio.stft` in numpy, for code without torch, and lengths that transform fast."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,25 @@ def istft(spectrum: Spectrum, n_fft: int, hop: int, length: int) -> Samples:
     energy = np.broadcast_to(np.square(window), frames.shape[1:])[None]
     inside = slice(n_fft // 2, n_fft // 2 + length)
     return _overlap_add(frames, hop)[:, inside] / _overlap_add(energy, hop)[:, inside]
+
+
+@lru_cache(maxsize=64)
+def fast_length(length: int) -> int:
+    """The smallest length of at least `length` without a prime factor above five, for which transforms are fast.
+
+    >>> fast_length(16001)
+    16200
+    """
+    best = 1 << (length - 1).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            two = three << max(-(-length // three) - 1, 0).bit_length()
+            best = min(best, two)
+            three *= 3
+        five *= 5
+    return best
 
 
 def _overlap_add(frames: Samples, hop: int) -> Samples:

@@ -67,7 +67,7 @@ def retune(rng: np.random.Generator, draw: Callable[[int], Signal], length: int)
 
 
 def reverberate(signal: Signal, response: Signal) -> tuple[Signal, Signal]:
-    """The signal as heard in a room, and the part of it that arrives within 50 ms of the direct sound.
+    """The signal as it sounds in a room, and the part of it that arrives within 50 ms of the direct sound.
 
     Shape:
         signal: ``(L,)``

@@ -106,7 +106,7 @@ class PairSegments(Segments):
 
 
 class RemixedPairs(Segments):
-    """Clean speech of one pair with the noise of another, or of folders, of other speakers, or made on the spot.
+    """Clean speech of one pair with noise of another pair, of folders, of other speakers, or synthetic.
 
     Args:
         audio: The decoded pairs.
@@ -247,8 +247,11 @@ class SyntheticSpeech(Segments):
 class FullPairs(Dataset[tuple[Tensor, Tensor]]):
     """Whole pairs as they were recorded, for validation.
 
+    Args:
+        audio: The decoded pairs.
+
     Shape:
-        dataset[index]: noisy and clean, float32 ``(L,)`` each, with L of the pair
+        dataset[index]: noisy and clean, float32 ``(L,)`` each, L being the length of the pair
     """
 
     def __init__(self, audio: PairAudio) -> None:

@@ -104,6 +104,10 @@ class FileRecordings:
     """Recordings decoded from their files whenever they are asked for: for corpora too large to keep decoded.
 
     The headers are read immediately, so that a broken file shows up before training and not during it.
+
+    Args:
+        paths: The audio files.
+        skip: Whether to leave broken files out instead of raising an `InputError`.
     """
 
     def __init__(self, paths: Iterable[Path], *, skip: bool = False) -> None:

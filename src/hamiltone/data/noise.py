@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hamiltone.audio.spectra import fast_length
 from hamiltone.data.signals import (
     SAMPLE_RATE,
     Signal,
     active_level,
     convolve,
     decibels,
-    fast_length,
     filter_zero_phase,
     irfft,
     octaves,

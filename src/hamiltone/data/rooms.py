@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hamiltone.audio.spectra import fast_length
 from hamiltone.data.files import FileRecordings, audio_files, decode
-from hamiltone.data.signals import SAMPLE_RATE, Signal, fast_length, irfft, rfft
+from hamiltone.data.signals import SAMPLE_RATE, Signal, irfft, rfft
 from hamiltone.errors import InputError
 
 LEAD = 40
@@ -101,7 +102,7 @@ class RecordedRooms:
         self._paths = FileRecordings(audio_files(folder), skip=skip).paths
 
     def __call__(self, rng: np.random.Generator) -> Signal:
-        """One response ``(taps,)``; of many channels the first."""
+        """One response ``(taps,)``; if a file has several channels, the first."""
         path = self._paths[rng.integers(len(self._paths))]
         try:
             return align(decode(path, first_channel=True))

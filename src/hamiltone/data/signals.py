@@ -5,6 +5,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hamiltone.audio.spectra import fast_length
+
 SAMPLE_RATE = 16000
 KERNEL = 512  # taps of every zero-phase filter: 16 ms to either side
 BINS = KERNEL // 2 + 1  # gains of a zero-phase filter, from zero to half the sample rate
@@ -48,27 +50,8 @@ def unit_level(signal: Signal) -> Signal:
     return (signal / (active_level(signal) or 1.0)).astype(np.float32, copy=False)
 
 
-@lru_cache(maxsize=64)
-def fast_length(length: int) -> int:
-    """The smallest length of at least `length` without a prime factor above five, for which transforms are fast.
-
-    >>> fast_length(16001)
-    16200
-    """
-    best = 1 << (length - 1).bit_length()
-    five = 1
-    while five < best:
-        three = five
-        while three < best:
-            two = three << max(-(-length // three) - 1, 0).bit_length()
-            best = min(best, two)
-            three *= 3
-        five *= 5
-    return best
-
-
 def rfft(signal: Signal, size: int) -> NDArray[np.complex64]:
-    """The spectrum ``(..., size / 2 + 1)`` of signals ``(..., L)`` that zeros fill up to `size`."""
+    """The spectrum ``(..., size / 2 + 1)`` of signals ``(..., L)`` padded with zeros to `size`."""
     return np.fft.rfft(signal, size).astype(np.complex64, copy=False)
 
 

@@ -74,7 +74,7 @@ def open_store(
     skip: bool = False,
     progress: Progress | None = None,
 ) -> AudioStore:
-    """The decoded audio of `paths` from the folder `cache`; decoded there first if it is not, or if a file changed.
+    """The decoded audio of `paths` from the folder `cache`; it is decoded first if it is not there or a file changed.
 
     The cache is keyed by the path, size and modification time of every file. Files of another rate are resampled,
     channels averaged. Two runs may build the same store at once; each sees a complete one or none. Stores of files that

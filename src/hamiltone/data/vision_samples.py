@@ -34,7 +34,7 @@ class Augmentation:
 
 
 def shifted(rng: np.random.Generator, image: Pixels, shift: int) -> Pixels:
-    """The image ``(3, H, W)`` moved by up to `shift` pixels each way, black where it leaves the frame."""
+    """The image ``(3, H, W)`` moved by up to `shift` pixels each way, with black in the gap."""
     canvas = np.zeros((3, image.shape[1] + 2 * shift, image.shape[2] + 2 * shift), np.uint8)
     canvas[:, shift : shift + image.shape[1], shift : shift + image.shape[2]] = image
     top, left = rng.integers(2 * shift + 1, size=2)
@@ -102,6 +102,10 @@ class AugmentedImages:
 
 class ImageBatches:
     """Unaltered images in ready batches.
+
+    Args:
+        images: The images.
+        size: Images of a batch; the last one may have fewer.
 
     Shape:
         batches[number]: images float32 ``(B, 3, H, W)`` in [0, 1], and labels ``(B,)``

@@ -1,4 +1,4 @@
-"""Between the sample rate of a sound and that of a model, by one filter for live sound and recordings alike.
+"""Resampling between a sound and a model, with one filter for live sound and recordings alike.
 
 The filter is that of soxr's best quality at whole ratios. soxr itself will not do: its samples come in bursts of 70 ms
 and more, and at 44.1 kHz its filter sags by a thousandth at the top of the band, so that a recording and the same sound
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from hamiltone.audio.spectra import fast_length
 from hamiltone.runtime.fifo import Fifo
 
 Samples = NDArray[np.float32]
@@ -89,7 +90,9 @@ def resample(block: Samples, source_rate: int, target_rate: int, length: int | N
         length = -(-len(block) * up // down)
     reach = ceil(_half_length(source_rate, target_rate) * source_rate / min(source_rate, target_rate))
     longest = max(len(block), -(-length * down // up))
-    periods = _smooth(-(-(longest + 2 * reach) // down))  # with silence for the filter: the transform goes in a circle
+    periods = fast_length(
+        -(-(longest + 2 * reach) // down)
+    )  # with silence for the filter, as the transform is circular
     response = _response(source_rate, target_rate, periods)
     result = np.empty((length, block.shape[1]), np.float32)
     for channel, samples in enumerate(block.T):
@@ -100,7 +103,7 @@ def resample(block: Samples, source_rate: int, target_rate: int, length: int | N
 
 @lru_cache(maxsize=8)
 def _response(source_rate: int, target_rate: int, periods: int) -> NDArray[np.float64]:
-    """What the filter leaves of each frequency up to half the lower rate, in a transform of so many periods."""
+    """The filter's gain at each frequency up to half the lower rate, for a transform of this many periods."""
     up, down = _ratio(source_rate, target_rate)
     finest, coarsest = max(up, down), min(up, down)
     reach = int(_half_length(source_rate, target_rate) * finest / coarsest)
@@ -108,34 +111,18 @@ def _response(source_rate: int, target_rate: int, periods: int) -> NDArray[np.fl
     circle = np.zeros(periods * finest)
     circle[: reach + 1] = weights
     circle[-reach:] = weights[:0:-1]
-    scale = coarsest / finest * up / down  # of the weights, and of one transform against the other
+    scale = coarsest / finest * up / down  # of the weights, and between the two transforms
     return np.fft.rfft(circle).real[: periods * coarsest // 2 + 1] * scale
 
 
 def _ratio(source_rate: int, target_rate: int) -> tuple[int, int]:
-    """As many samples at the target's rate as at the source's."""
+    """The rates of target and source in lowest terms."""
     common = gcd(source_rate, target_rate)
     return target_rate // common, source_rate // common
 
 
-def _smooth(number: int) -> int:
-    """The next number without large factors, for which Fourier transforms are fast.
-
-    >>> _smooth(1001)
-    1024
-    """
-    while True:
-        rest = number
-        for factor in (2, 3, 5):
-            while rest % factor == 0:
-                rest //= factor
-        if rest == 1:
-            return number
-        number += 1
-
-
 def _half_length(source_rate: int, target_rate: int) -> float:
-    """Of the filter, in samples of the lower rate."""
+    """Half the length of the filter, in samples of the lower rate."""
     finest = max(_ratio(source_rate, target_rate))  # places in a sample of the lower rate
     return (4 * ceil((_LENGTH * finest - 1) / 4) + 1) / (2 * finest)
 
