@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
-from hamiltone.benchmark.timing import interleaved
+from hamiltone.benchmark.timing import interleaved, white_noise
 from hamiltone.models import Enhancer, build, folded, preset
 from hamiltone.nn import QAttention, ScoreRule, make_rule
 from hamiltone.nn.rules import RULES
@@ -91,14 +91,10 @@ def make(variant: Execution) -> Enhancer:
     return model
 
 
-def _noise(seconds: float) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)
-
-
 def peak_mb(variant: Sequence[str | bool], seconds: float) -> float:
     """Peak memory that one run adds to this process; run it in a fresh one."""
     model = make(Execution(*variant))  # type: ignore[arg-type]
-    waveform = _noise(seconds)
+    waveform = white_noise(seconds)
     return peak_growth_mb(
         lambda: enhance(waveform, 16_000, model=model), warm_up=lambda: enhance(waveform[:1600], 16_000, model=model)
     )
@@ -114,7 +110,7 @@ def bench_model(
     """Yield rows length by length through the windows of `enhance`; `tick` is called with what is being measured."""
     models = {variant: make(variant) for variant in chosen}
     for seconds in lengths:
-        waveform = _noise(seconds)
+        waveform = white_noise(seconds)
         runs = {variant: partial(enhance, waveform, 16_000, model=model) for variant, model in models.items()}
         times = interleaved(runs, seconds=10.0, rounds=rounds, tick=partial(tick, f"{seconds:g} s of audio: time"))
         for variant in chosen:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
-from hamiltone.benchmark.timing import interleaved
+from hamiltone.benchmark.timing import interleaved, white_noise
 from hamiltone.models import load
 from hamiltone.runtime import Backend, Stream, enhance, resolve_model
 from hamiltone.runtime.backend import resolve_step
@@ -58,7 +58,7 @@ def bench_runtime(
     chosen: Sequence[Way], *, audio: float = 10.0, seconds: float = 20.0, tick: Callable[[str], None] = lambda _: None
 ) -> Iterator[RuntimeRow]:
     """Yield a row for each way; both back ends take turns, for `seconds` per model and number of threads."""
-    waveform = _noise(audio)
+    waveform = white_noise(audio)
     groups = dict.fromkeys((way.model, way.what, way.threads) for way in chosen)
     for group in groups:
         members = [way for way in chosen if (way.model, way.what, way.threads) == group]
@@ -97,9 +97,5 @@ def prepare(way: Way) -> Callable[[np.ndarray], object]:
 
 def peak_mb(way: Sequence[str | int], audio: float) -> float:
     """Peak memory that one run adds to this process after a short one; run it in a fresh one."""
-    run, waveform = prepare(Way(*way)), _noise(audio)  # type: ignore[arg-type]
+    run, waveform = prepare(Way(*way)), white_noise(audio)  # type: ignore[arg-type]
     return peak_growth_mb(lambda: run(waveform), warm_up=lambda: run(waveform[:1600]))
-
-
-def _noise(seconds: float) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(round(RATE * seconds)).astype(np.float32)

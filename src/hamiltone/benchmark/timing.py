@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 Name = TypeVar("Name", bound=Hashable)
 
 
@@ -41,3 +44,8 @@ def interleaved(
 def median_ms(times: list[float]) -> float:
     """The median of times in seconds, in milliseconds."""
     return 1e3 * statistics.median(times)
+
+
+def white_noise(seconds: float) -> NDArray[np.float32]:
+    """Audio to time a model on: ``(L,)`` at 16 kHz, always the same."""
+    return np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from hamiltone.algebra import flatten, real_matrix
 from hamiltone.analysis.statistics import Spread, student
 from hamiltone.benchmark.model import Execution, make
-from hamiltone.benchmark.timing import interleaved, median_ms
+from hamiltone.benchmark.timing import interleaved, median_ms, white_noise
 from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import (
@@ -82,7 +82,7 @@ def model_speeds(seconds: float, study: Study) -> ModelSpeeds:
     models, seconds = (MODELS[:1], 1.0) if study.quick else (MODELS, seconds)
     budget, rounds = (5.0, (2, 3)) if study.quick else (60.0, (3, 20))
     study.use_data(f"white noise of {seconds:g} s, random weights, folded models")
-    noise = np.random.default_rng(0).standard_normal(round(16_000 * seconds)).astype(np.float32)
+    noise = white_noise(seconds)
     cells: list[SpeedCell] = []
     ratios: list[SpeedRatio] = []
     for model in models:
