@@ -4,9 +4,9 @@ How a corpus is processed, file by file:
 
 - `inputs` lists the rows of a folder, a JSONL manifest or WebDataset shards: a `Clip` each, or its fault;
 - `stage` is `EnhanceStage`, which enhances a clip, or a batch of them inside ``ray.data.Dataset.map_batches``;
-- `parts` makes files of clips that are a part of one, and `columns` batches of clips and of results;
+- `parts` turns clips that are parts of files into files, and `columns` turns clips and results into batches;
 - `noise` measures what was taken out, and rates with DNSMOS, in constant memory;
-- `ledger` is the list of clips that are done: a run that was killed goes on from there;
+- `ledger` is the list of clips that are done, from which a killed run resumes;
 - `output` is the folder of a run, and writes its manifests in the order of the input;
 - `keep` reads expressions such as ``dnsmos_ovrl > 2.8``;
 - `run` puts these together around an engine: `cluster` is Ray Data, `run.in_process` a plain loop;

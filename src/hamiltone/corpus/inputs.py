@@ -61,7 +61,7 @@ def default_id(path: str, offset: float | None, duration: float | None) -> str:
 
 
 def fingerprint(clip: Clip) -> str | None:
-    """A short name for what a clip is a part of: another part, or a file of another size, has another; None if gone."""
+    """A hash of a clip's path, size and place in its file, to notice that it has changed; None if the file is gone."""
     try:
         size = Path(clip.path).stat().st_size if clip.byte_count is None else clip.byte_count
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def fingerprint(clip: Clip) -> str | None:
 
 
 def list_rows(source: Path, output: Path) -> Iterator[Row]:
-    """The rows of an input, in a stable order; an id that was there before is a fault, not a second clip."""
+    """The rows of an input, in a stable order; a repeated id is a fault, not a second clip."""
     try:
         yield from _without_repetition(_list(source, output))
     except OSError as error:
@@ -114,7 +114,7 @@ def _list(source: Path, output: Path) -> Iterator[Row]:
 
 
 def _folder(source: Path, output: Path) -> Iterator[Row]:
-    """Every audio file below a folder in the order of the names, behind links too, except in the output folder."""
+    """Every audio file below a folder in the order of the names, following links, except in the output folder."""
     seen, closed = {os.path.realpath(source), os.path.realpath(output)}, list[OSError]()
     for root, folders, names in os.walk(source, onerror=closed.append, followlinks=True):
         places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
@@ -199,7 +199,7 @@ def _shard(shard: Path) -> Iterator[Row]:
 
 
 def _ends(shard: Path, end: int) -> bool:
-    """Whether a block of zeros is where tarfile saw the end: it also takes a broken or missing header for the end."""
+    """Whether zeros stand where tarfile saw the end: it also mistakes a broken or missing header for the end."""
     with shard.open("rb") as file:
         file.seek(end)
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)

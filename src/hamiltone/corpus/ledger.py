@@ -89,7 +89,7 @@ class Ledger:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # of a write that failed before, and was reported; all others are synced
+        with suppress(OSError):  # a write failed before and was reported; all others are synced
             self._file.close()
 
 

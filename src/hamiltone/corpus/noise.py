@@ -14,7 +14,7 @@ _BLOCK = 65_536
 _RATED_RATE = 16_000
 _RATED_SECONDS = 60
 _SILENCE = 1e-12
-"""Energy of a sample below which there is nothing to measure: -120 dB of full scale."""
+"""Energy of a sample below which there is nothing to measure: 120 dB below full scale."""
 
 
 @dataclass(frozen=True)

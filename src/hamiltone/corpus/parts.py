@@ -52,7 +52,7 @@ def _copy_bytes(clip: Clip, copy: Path) -> None:
 def _copy_stretch(clip: Clip, copy: Path, lossy: str = "PCM_16") -> None:
     """Seconds `offset` to `offset + duration`, or to the end, sample by sample.
 
-    Of a lossy file the samples get the subtype `lossy`, or floating point if some of them exceed full scale.
+    Samples of a lossy file get the subtype `lossy`, or floating point if some of them exceed full scale.
     """
     with open_reader(Path(clip.path)) as reader:
         info = reader.info

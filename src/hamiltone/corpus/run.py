@@ -15,7 +15,7 @@ from hamiltone.corpus.inputs import Clip, Row, fingerprint, list_rows
 from hamiltone.corpus.keep import Filter, parse_filter
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.corpus.output import RunFolder, writing
-from hamiltone.corpus.stage import EnhanceStage
+from hamiltone.corpus.stage import EnhanceStage, check_format
 from hamiltone.errors import InputError
 
 ROUND = 65_536
@@ -145,8 +145,7 @@ def _check(job: Job) -> None:
 
     if not 0 <= job.strength <= 1:
         raise InputError(f"expected a strength from 0 to 1, got {job.strength}")
-    if job.format not in ("flac", "wav"):
-        raise InputError(f"the format must be flac or wav, got {job.format!r}")
+    check_format(job.format)
     resolve_model(job.model)
     if job.score:
         check_metrics(RATINGS)

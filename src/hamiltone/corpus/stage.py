@@ -20,6 +20,12 @@ from hamiltone.runtime import enhance_file, resolve_model
 AUDIO = "audio"
 
 
+def check_format(format: str) -> None:
+    """Raise an `InputError` if results cannot be written in this format."""
+    if format not in ("flac", "wav"):
+        raise InputError(f"the format must be flac or wav, got {format!r}")
+
+
 class EnhanceStage:
     """Enhances clips into ``audio/`` of an output folder; the model is loaded once, with the stage.
 
@@ -50,8 +56,7 @@ class EnhanceStage:
         score: bool = False,
         threads: int = 1,
     ) -> None:
-        if format not in ("flac", "wav"):
-            raise InputError(f"the format must be flac or wav, got {format!r}")
+        check_format(format)
         self.output, self.strength, self.format, self.score = Path(output).absolute(), strength, format, score
         self.model, self._threads = resolve_model(model, threads=threads), threads
         self._worker = f"{socket.gethostname()}:{os.getpid()}"

@@ -123,8 +123,7 @@ _PACKAGES: dict[str, tuple[str, ...]] = {
 def check_metrics(names: Iterable[str]) -> None:
     """Raise an `InputError` for unknown metrics, and for those whose package is not installed."""
     names = list(names)
-    if unknown := [name for name in names if name not in METRICS]:
-        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    _check_names(names)
     lacking = {name: [package for package in _PACKAGES.get(name, ()) if not find_spec(package)] for name in names}
     packages = dict.fromkeys(package for missing in lacking.values() for package in missing)
     if packages:
@@ -134,12 +133,17 @@ def check_metrics(names: Iterable[str]) -> None:
         raise InputError(f'{stopped}: needs {", ".join(packages)}: pip install "hamiltone[metrics]"{choice}')
 
 
+def _check_names(names: Iterable[str]) -> None:
+    if unknown := [name for name in names if name not in METRICS]:
+        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+
+
 def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None, sample_rate: int) -> Scores:
     """The named metrics of one file; without a `target` those `WITHOUT_REFERENCE`.
 
     A metric that is undefined for it (silence, too short, not finite) is NaN with a reason; the others are still
     computed. A mistake that concerns every file is an error: an unknown name, a missing package, a wrong sample rate,
-    two lengths.
+    different lengths.
 
     Shape:
         estimate, target: ``(L,)``, floating point in [-1, 1]
@@ -149,8 +153,7 @@ def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None,
     ({'sisdr': nan, 'pesq': nan}, 'the target is silent')
     """
     names = list(names)
-    if unknown := [name for name in names if name not in METRICS]:
-        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+    _check_names(names)
     if target is None and (blind := [name for name in names if name not in WITHOUT_REFERENCE]):
         raise InputError(
             f"{', '.join(blind)}: needs a clean reference; without one there are {', '.join(WITHOUT_REFERENCE)}"

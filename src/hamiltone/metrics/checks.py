@@ -36,7 +36,7 @@ def as_waveform(name: str, samples: ArrayLike) -> Waveform:
 
 
 def as_pair(estimate: ArrayLike, target: ArrayLike) -> tuple[Waveform, Waveform]:
-    """Estimate and target of one length; the target must not be silent, or there is nothing to compare with.
+    """Estimate and target of the same length; the target must not be silent, or there is nothing to compare with.
 
     Shape:
         estimate, target: ``(L,)``
@@ -44,7 +44,7 @@ def as_pair(estimate: ArrayLike, target: ArrayLike) -> tuple[Waveform, Waveform]
     """
     if np.shape(estimate) != np.shape(target):
         raise InputError(
-            f"expected estimate and target of one length, got {np.shape(estimate)} and {np.shape(target)}; "
+            f"expected estimate and target of the same length, got {np.shape(estimate)} and {np.shape(target)}; "
             "cut or pad one of them first"
         )
     pair = as_waveform("estimate", estimate), as_waveform("target", target)

@@ -32,7 +32,7 @@ def dnsmos_ratings(estimate: ArrayLike, sample_rate: int, threads: int | None = 
     """The ratings of one recording, by the `speechmos` package, which repeats anything shorter than 9 s.
 
     It never sees a reference, and is blind to nothing: level counts. Samples beyond full scale are clipped, as any
-    player would; nothing is rescaled. `threads` is how many of the cpu's to use: by default those of torch, if it is
+    player would; nothing is rescaled. `threads` is the number of CPU threads, by default those of torch, if it is
     loaded, else one per core.
 
     Shape:
@@ -51,7 +51,7 @@ def dnsmos_ratings(estimate: ArrayLike, sample_rate: int, threads: int | None = 
 
 @lru_cache(maxsize=1)
 def _rater(threads: int) -> Any:
-    """The package's own rater, whose large network runs in `SlidingNetwork`, and both in so many threads."""
+    """The package's own rater, whose large network runs in `SlidingNetwork`; both run in this many threads."""
     package = require("speechmos.dnsmos")
     folder = Path(package.__file__).parent / "dnsmos_models"
     rater = package.DNSMOS(str(folder / "sig_bak_ovr.onnx"), str(folder / "model_v8.onnx"))
