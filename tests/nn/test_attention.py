@@ -342,7 +342,7 @@ BAD_INPUTS = {
     "empty sequence": ((sequence(0),), {}, r"x must hold at least one position, got an empty sequence \(2, 0, 4, 4\)"),
     "empty context": ((sequence(), sequence(0)), {}, r"context must hold at least one position, got an empty"),
     "context of wrong channels": ((sequence(), torch.zeros(2, 5, 4, 3)), {}, r"context must be \(B, N, 4, 4\), got"),
-    "batches": ((sequence(), sequence(batch=3)), {}, r"one batch size, got 2 and 3"),
+    "batches": ((sequence(), sequence(batch=3)), {}, r"the same batch size, got 2 and 3"),
     "cache and context": ((sequence(), sequence()), {"cache": KVCache()}, r"leave it out when context is given"),
     "causal context": (
         (sequence(3), sequence(6)),

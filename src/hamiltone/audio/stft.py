@@ -14,6 +14,10 @@ class STFT(nn.Module):
     The signal is padded to whole hops, which keeps the overlap of windows away from zero up to the last sample: the
     inverse is exact everywhere.
 
+    Args:
+        n_fft: Samples of a frame; even.
+        hop: Samples between frames, at most half a frame.
+
     Shape:
         waveform: ``(B, L)``
         spectrum: complex ``(B, T, F)`` with T = ceil(L / hop) + 1 frames and F = n_fft / 2 + 1 bins

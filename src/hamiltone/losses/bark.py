@@ -9,7 +9,7 @@ FRAME = 512
 """Samples in a frame of the perceptual model: 32 ms at 16 kHz."""
 
 _BIN = 31.25
-_BINS = FRAME // 2  # the bin at Nyquist is not heard
+_BINS = FRAME // 2  # the bin at Nyquist is inaudible
 
 # Width in Bark, width in Hz, threshold of hearing in dB. The first band starts at 0 Hz and each begins where the one
 # below it ends; the last reaches beyond Nyquist.
@@ -99,5 +99,5 @@ def _warp(width: Tensor, hertz: Tensor) -> Tensor:
     stop = (hertz.cumsum(0) / _BIN).ceil().clamp(max=_BINS)
     start = torch.cat([stop.new_zeros(1), stop[:-1]])
     bins = torch.arange(_BINS + 1, dtype=torch.float64)[:, None]  # (F, 1)
-    inside = (start <= bins) & (bins < stop) & (bins > 0)  # a constant offset is not heard either
+    inside = (start <= bins) & (bins < stop) & (bins > 0)  # a constant offset is inaudible too
     return inside * (hertz / (width * (stop - start)))

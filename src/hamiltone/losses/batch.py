@@ -15,7 +15,7 @@ def as_waveforms(estimate: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """
     if estimate.dim() != 2 or estimate.shape != target.shape or 0 in estimate.shape:
         raise ValueError(
-            "expected estimate and target of one shape (B, L) that is not empty, "
+            "expected estimate and target of the same shape (B, L), not empty, "
             f"got {tuple(estimate.shape)} and {tuple(target.shape)}"
         )
     dtype = torch.promote_types(torch.promote_types(estimate.dtype, target.dtype), torch.float32)

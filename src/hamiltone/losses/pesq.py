@@ -42,6 +42,11 @@ def pesq_loss(estimate: Tensor, target: Tensor, bark: Bark | None = None) -> Ten
 
     The raw score is used because the MOS scale is a logistic of it, whose gradient vanishes for the worst estimates.
 
+    Args:
+        estimate: The model's output.
+        target: The clean waveform.
+        bark: The constants of the critical bands; None builds them.
+
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz
         returns: ``()``
@@ -119,7 +124,7 @@ def band_powers(waveform: Tensor, bark: Bark) -> Tensor:
 
 
 def equalise_response(estimate: Tensor, target: Tensor, bark: Bark) -> Tensor:
-    """The target ``(B, T, K)`` with the mean spectrum of the estimate: steady colouring is hardly heard."""
+    """The target ``(B, T, K)`` with the mean spectrum of the estimate: steady colouring is hardly audible."""
     speech = _audible(target, bark, 100.0).sum(-1, keepdim=True) >= 1e7
     frames = target.shape[1] + _APPENDED // HOP - 1
     mean_estimate, mean_target = (
@@ -129,7 +134,7 @@ def equalise_response(estimate: Tensor, target: Tensor, bark: Bark) -> Tensor:
 
 
 def equalise_gain(estimate: Tensor, target: Tensor, bark: Bark) -> Tensor:
-    """The estimate ``(B, T, K)`` with the loudness contour of the target: slow changes of gain are hardly heard."""
+    """The estimate ``(B, T, K)`` with the loudness contour of the target: slow changes of gain are hardly audible."""
     gain = (_audible(target, bark).sum(-1) + 5e3) / (_audible(estimate, bark).sum(-1) + 5e3)
     # g_t = 0.2 g_{t-1} + 0.8 x_t from g_0 = x_0, cut off where float32 no longer sees it
     taps = 0.8 * 0.2 ** torch.arange(9, -1, -1, dtype=gain.dtype, device=gain.device)

@@ -50,7 +50,7 @@ class EnhancementLoss(nn.Module):
 
     Args:
         weights: The weight of every term; terms of weight zero are not computed.
-        n_fft: Samples of a frame of the complex distance; take the model's.
+        n_fft: Samples of a frame of the complex distance; use the model's.
         hop: Samples between its frames.
 
     Shape:

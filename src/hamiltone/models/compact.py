@@ -48,6 +48,10 @@ class RealDepthwise(nn.Module):
     A real kernel does not rotate quaternions, so this commutes with rotations from either side; components and channels
     are mixed by the linear layers around it.
 
+    Args:
+        dim: Quaternions of a position.
+        kernel_size: Positions that a kernel sees; odd.
+
     Shape:
         x: ``(B, N, 4, dim)``
         returns: the same
@@ -173,6 +177,12 @@ def _widen(channels: int, out_channels: int) -> nn.Sequential:
 
 class CompactNetwork(nn.Module):
     """Encoder, time-frequency bottleneck, decoder and head.
+
+    Args:
+        encoder: Features to a map for each stage.
+        bottleneck: Maps the last of these to the same shape.
+        decoder: Joins the bottleneck's output and the encoder's maps, and restores all F bins.
+        head: Computes mask and phase from the decoder's output.
 
     Shape:
         features: ``(B, 4, 1, T, F)``

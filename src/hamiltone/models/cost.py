@@ -27,8 +27,6 @@ from hamiltone.nn import (
 )
 from hamiltone.nn.conv import QConv
 
-_CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.ConvTranspose1d | nn.ConvTranspose2d
-
 
 def attention_macs(rule: ScoreRule, length: int, dim: int) -> int:
     """The scores of a rule and the weighting of the values (4 products) for all pairs of positions (Table 9).

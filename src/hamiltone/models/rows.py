@@ -18,6 +18,10 @@ State = tuple[Tensor, ...]
 class RowResidual(nn.Module):
     """x plus a normalised convolution of x along frequency.
 
+    Args:
+        channels: Quaternion channels.
+        kernel_size: Length of the kernel along frequency; odd.
+
     Shape:
         x: ``(B, 4, channels, T, F)``
         returns: the same

@@ -26,6 +26,11 @@ def pure_quaternions(images: Tensor) -> Tensor:
 class ResidualBlock(nn.Module):
     """Two 3x3 quaternion convolutions with batch norms and a shortcut (He et al. 2016).
 
+    Args:
+        in_channels: Quaternion channels of the input.
+        out_channels: Quaternion channels of the output.
+        stride: By how much height and width shrink.
+
     Shape:
         x: ``(B, 4, in_channels, H, W)``
         returns: ``(B, 4, out_channels, H / stride, W / stride)``
@@ -84,7 +89,7 @@ class ImageClassifier(nn.Module):
         classes: How many classes there are.
         dropout: The probability with which a quaternion of a token is dropped.
         mean: Mean of red, green and blue, which is subtracted.
-        std: Standard deviation of red, green and blue, which is divided by.
+        std: Standard deviation of red, green and blue, by which they are then divided.
 
     Shape:
         images: ``(B, 3, H, W)`` in [0, 1]

@@ -220,7 +220,7 @@ class QAttention(nn.Module):
         if source is x:
             return
         if source.shape[0] != x.shape[0]:
-            raise ValueError(f"x and context must have one batch size, got {x.shape[0]} and {source.shape[0]}")
+            raise ValueError(f"x and context must have the same batch size, got {x.shape[0]} and {source.shape[0]}")
         if cache is not None:
             raise ValueError("a cache extends self-attention step by step; leave it out when context is given")
         if causal and source.shape[1] != x.shape[1]:
@@ -245,9 +245,9 @@ class SharedScoreAttention(QAttention):
         dim: Quaternions of a position.
         heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
         bias: Whether the four projections have a bias.
-        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
-        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
+        positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -284,9 +284,9 @@ class HamiltonAttention(QAttention):
         dim: Quaternions of a position.
         heads: Heads; they must divide `dim`, and each has ``D = dim / heads`` quaternions.
         bias: Whether the four projections have a bias.
-        qk_norm: Whether queries and keys pass `QRMSNorm` (Eq. 17-18).
+        qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
-        positions: What puts positions into queries and keys, such as `QRotary`; none by default.
+        positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``

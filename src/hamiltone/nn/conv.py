@@ -123,9 +123,9 @@ class QConv1d(QConv):
         in_channels: Quaternion channels of the input.
         out_channels: Quaternion channels of the output.
         kernel_size: Length of the kernel along each axis.
-        stride: Distance of neighbouring outputs.
+        stride: Distance between neighbouring outputs, in positions of the input.
         padding: Zeros added on both sides.
-        dilation: Distance of neighbouring points of the kernel.
+        dilation: Distance between neighbouring taps of the kernel.
         groups: Into how many groups the channels are divided; each sees its own channels alone.
         bias: Whether to add a bias per real channel.
         init: How the weight is drawn: `polar_` or `isotropic_`.
@@ -147,9 +147,9 @@ class QConv2d(QConv):
         in_channels: Quaternion channels of the input.
         out_channels: Quaternion channels of the output.
         kernel_size: Length of the kernel along each axis.
-        stride: Distance of neighbouring outputs.
+        stride: Distance between neighbouring outputs, in positions of the input.
         padding: Zeros added on both sides.
-        dilation: Distance of neighbouring points of the kernel.
+        dilation: Distance between neighbouring taps of the kernel.
         groups: Into how many groups the channels are divided; each sees its own channels alone.
         bias: Whether to add a bias per real channel.
         init: How the weight is drawn: `polar_` or `isotropic_`.
@@ -201,10 +201,10 @@ class QConvTranspose1d(QConvTranspose):
         in_channels: Quaternion channels of the input.
         out_channels: Quaternion channels of the output.
         kernel_size: Length of the kernel along each axis.
-        stride: Distance of neighbouring outputs.
-        padding: Zeros added on both sides.
-        output_padding: Positions added at the end of the output, where the stride leaves its length open.
-        dilation: Distance of neighbouring points of the kernel.
+        stride: Distance between the outputs of neighbouring inputs.
+        padding: Positions cut off at both ends of the output.
+        output_padding: Positions added at the end of the output, whose length the stride leaves open.
+        dilation: Distance between neighbouring taps of the kernel.
         groups: Into how many groups the channels are divided; each sees its own channels alone.
         bias: Whether to add a bias per real channel.
         init: How the weight is drawn: `polar_` or `isotropic_`.
@@ -226,10 +226,10 @@ class QConvTranspose2d(QConvTranspose):
         in_channels: Quaternion channels of the input.
         out_channels: Quaternion channels of the output.
         kernel_size: Length of the kernel along each axis.
-        stride: Distance of neighbouring outputs.
-        padding: Zeros added on both sides.
-        output_padding: Positions added at the end of the output, where the stride leaves its length open.
-        dilation: Distance of neighbouring points of the kernel.
+        stride: Distance between the outputs of neighbouring inputs.
+        padding: Positions cut off at both ends of the output.
+        output_padding: Positions added at the end of the output, whose length the stride leaves open.
+        dilation: Distance between neighbouring taps of the kernel.
         groups: Into how many groups the channels are divided; each sees its own channels alone.
         bias: Whether to add a bias per real channel.
         init: How the weight is drawn: `polar_` or `isotropic_`.

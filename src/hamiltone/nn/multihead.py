@@ -24,6 +24,8 @@ class SharedScoreMultihead(nn.Module):
     Args:
         embed_dim: Real width of queries, keys, values and outputs.
         num_heads: Heads; each has ``embed_dim / num_heads`` reals.
+        dropout: The probability with which an attention weight is dropped in training.
+        bias: Whether the four projections have a bias.
         batch_first: Whether inputs are ``(B, N, E)`` instead of ``(N, B, E)``.
         qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         positions: Rotary positions or others, see `hamiltone.nn.rotary`.

@@ -166,7 +166,7 @@ class QBatchNorm(nn.Module):
 
 
 class QSequenceBatchNorm(QBatchNorm):
-    """`QBatchNorm` of sequences, or of anything whose components and channels come last.
+    """`QBatchNorm`, with the same arguments, of sequences or of anything whose components and channels come last.
 
     Shape:
         x: ``(..., 4, channels)``
