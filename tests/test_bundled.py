@@ -114,5 +114,5 @@ def test_a_damaged_list_of_presets_is_one_line(tmp_path, monkeypatch) -> None:
     for content in (None, "[{"):
         if content is not None:
             (tmp_path / "presets.json").write_text(content)
-        with pytest.raises(InputError, match=r"presets\.json is damaged or missing; install hamiltone again"):
+        with pytest.raises(InputError, match=r"presets\.json is damaged or missing; reinstall hamiltone"):
             weights.preset_rows()

@@ -9,10 +9,10 @@ _LARGEST = 32 * 2**20  # the highest mmap threshold that older versions accept
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep large blocks for the next request, for the whole process.
+    """Let glibc keep large freed blocks for the next request, for the whole process.
 
-    Otherwise it returns them to the system and faults in every page again, which costs a model about a tenth of its
-    time. Does nothing where there is no glibc.
+    Otherwise it returns them to the system and every page has to be faulted in again, which costs a model about a tenth
+    of its time. Does nothing where there is no glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt:

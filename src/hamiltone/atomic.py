@@ -34,8 +34,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder, and its own, last over a loss of power."""
-    if sys.platform == "win32":  # no handle of a folder can be had there
+    """Sync the names in a folder, and its own, to the disk, so that they survive a loss of power."""
+    if sys.platform == "win32":  # a folder cannot be opened there
         return
     for path in (folder, folder.parent):
         handle = os.open(path, os.O_RDONLY)

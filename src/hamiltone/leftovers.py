@@ -1,4 +1,4 @@
-"""Temporary files that outlive their purpose: this process removes its own at its end, a later one those of the killed.
+"""Temporary files that outlive their purpose: a process removes its own as it ends, a later one those of a killed one.
 
 Each file is locked while its process lives, so that a later process can recognise what was left behind.
 """

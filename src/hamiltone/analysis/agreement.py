@@ -1,4 +1,4 @@
-"""Do the maps of the four components attend to the same positions? (Eq. 20; Tables 4, 10 and 11)"""
+"""Whether the maps of the four components attend to the same positions (Eq. 20; Tables 4, 10 and 11)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

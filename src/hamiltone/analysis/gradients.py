@@ -140,7 +140,7 @@ def study_norms(trials: TrialNorms) -> NormStudy:
 def correlation_with_same_weights(setting: Setting, rival: str = "hamilton") -> Correlation:
     """The four norms of a rival over random inputs with one set of fresh weights.
 
-    After training the weights are the same in each trial, so `same_weights` is the fair comparison.
+    After training the weights are the same in each trial, so this is the fair comparison with `correlation_after`.
     """
     attention, rows = None, []
     for generator in _trials(setting):

@@ -43,8 +43,8 @@ def corpus(
     A clip that cannot be enhanced is a row of errors.jsonl. The originals are
     never touched.
 
-    The same command resumes a run that was stopped or killed, tries what
-    failed again, and gives the same results as an uninterrupted run.
+    The same command resumes a run that was stopped or killed, retries what
+    failed, and gives the same results as an uninterrupted run.
 
     Example: hamiltone corpus recordings/ -o cleaned/
 
@@ -84,4 +84,4 @@ def _workers(text: str | None) -> tuple[int, int]:
 def _line(summary: "Summary", out: Path) -> str:
     dropped = f", {summary.dropped} left out by --keep" if summary.dropped else ""
     line = f"{out}: {summary.enhanced} of {summary.clips} clips, {summary.hours:.2f} hours of audio{dropped}"
-    return printable(f"{line}, {summary.errors} errors; {summary.new} of them now, in {summary.elapsed:.0f} s")
+    return printable(f"{line}, {summary.errors} errors; {summary.new} clips in this run, in {summary.elapsed:.0f} s")

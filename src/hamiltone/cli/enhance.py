@@ -176,7 +176,7 @@ def _save_stdin(path: Path) -> None:
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
     except OSError as error:
-        raise InputError(f"cannot keep standard input in {path.parent}: {error.strerror}") from error
+        raise InputError(f"cannot store standard input in {path.parent}: {error.strerror}") from error
 
 
 def _copy_to_stdout(path: Path) -> None:

@@ -23,7 +23,7 @@ def export(
     window: Annotated[
         bool, typer.Option("--window", help="Take whole recordings, even if the model could stream: faster for files.")
     ] = False,
-    int8: Annotated[bool, typer.Option("--int8", help="Round the weights of products to eight bits.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Round the weights of matrix products to eight bits.")] = False,
     noisy: Annotated[Path | None, typer.Option(help="Folder of noisy files to score --int8 on.")] = None,
     clean: Annotated[Path | None, typer.Option(help="Folder of clean files of the same names.")] = None,
     licence: Annotated[str, typer.Option(help="Licence of the weights; that of bundled ones is known.")] = "",

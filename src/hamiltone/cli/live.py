@@ -27,7 +27,7 @@ _MOST_THREADS = 64
 
 def live(
     source: Annotated[
-        str | None, typer.Argument(metavar="[-]", help="- reads raw PCM from standard input and writes it to output.")
+        str | None, typer.Argument(metavar="[-]", help="- for raw PCM from standard input to standard output.")
     ] = None,
     rate: Annotated[
         int | None, typer.Option(help="Samples per second; default: 16000 for pipes, else what the microphone prefers.")
@@ -164,7 +164,7 @@ def _check_threads(threads: int) -> None:
 
 
 def _wait_for_data(*pipes: io.IOBase | BinaryIO) -> None:
-    """Make pipes block: another program may have left them so that a pause looks like their end."""
+    """Make pipes block: another program may have left them non-blocking, and a pause would look like the end."""
     for pipe in pipes:
         with suppress(OSError, ValueError):  # not a file of the system
             os.set_blocking(pipe.fileno(), True)
@@ -200,7 +200,7 @@ def _meter() -> Iterator[Callable[["Session"], None]]:
         state = "bypass" if session.bypassed else "clean"
         typer.echo(
             f"\rin {bar(before):20} {decibels(before):4.0f} dB  out {bar(after):20} {decibels(after):4.0f} dB  "
-            f"{state:6}  {session.late + session.dropouts} missed  (b bypass, q end) ",
+            f"{state:6}  {session.late + session.dropouts} missed  (b bypass, q quit) ",
             err=True,
             nl=False,
         )

@@ -1,6 +1,6 @@
 """Shared by several verbs: options, parsing of lists, and progress on the terminal.
 
-rich is imported only where it prints, so that the help comes at once.
+rich is imported only where it prints, so that the help appears at once.
 """
 
 from collections.abc import Callable, Iterator

@@ -61,7 +61,7 @@ def reproduce(
     for name in (name for name in wanted if name in ITEMS):
         _print(name, ITEMS[name].title, ITEMS[name].view(new))
     if wanted:
-        typer.echo(f"kept below {results}", err=True)
+        typer.echo(f"results are in {results}", err=True)
     if "pages" in names:
         for path in write_pages(results, docs):
             typer.echo(f"wrote {path}", err=True)

@@ -101,7 +101,7 @@ System = Unprocessed | Folder | ModelName
 
 @lru_cache(maxsize=1)
 def _by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files of a folder by their places in it, after a slash, and by their names alone; without suffixes."""
+    """The files of a folder by their paths in it, after a slash, and by their names alone, both without suffixes."""
     files: dict[str, list[Path]] = {}
     for path in audio_files(folder):
         for name in (f"/{_place(path, folder)}", path.stem):

@@ -17,7 +17,7 @@ def page_files() -> dict[str, Path]:
     files |= {f"models/{name}.onnx": WEIGHTS / f"{name}.onnx" for name in MODELS}
     missing = [place for place in ("index.html", *files) if place not in files or not files[place].is_file()]
     if missing:
-        raise InputError(f"this installation lacks parts of the page ({', '.join(missing)}); install hamiltone again")
+        raise InputError(f"this installation lacks parts of the page ({', '.join(missing)}); reinstall hamiltone")
     return files
 
 

@@ -49,7 +49,7 @@ _HEADERS = {
 
 
 class _Entry(NamedTuple):
-    """A file ready to be sent: its content, the same compressed (or None), its type and a name for this content."""
+    """A file ready to be sent: its content, plain and compressed (or None), its type, and a tag of its content."""
 
     plain: bytes
     packed: bytes | None
@@ -88,7 +88,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The URL of the page."""
         return f"http://{HOST}:{self.server_address[1]}/"
 
     def handle_error(self, request: object, client_address: object) -> None:

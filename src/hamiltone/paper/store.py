@@ -53,7 +53,7 @@ Evidence = Mapping[str, Stored[Result]]
 
 
 def folder_of(results: Path, *, quick: bool) -> Path:
-    """Where results go: quick ones have a folder of their own, so that they never take the place of full ones."""
+    """Where results go: quick ones have a folder of their own, so that they never replace full ones."""
     return results / "quick" if quick else results
 
 

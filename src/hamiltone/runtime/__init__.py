@@ -2,17 +2,16 @@
 
 A model is a back end (`backend`): spectrum in, gain out. All else is numpy.
 
-The walk of a recording, file by file:
+The path of a recording, file by file:
 
 - `files` opens source and target and turns whole folders into jobs (`jobs`);
 - `survey` is a first pass over the `recording`: its length, its level and which channels share a gain;
 - `windows` cuts it into overlapping windows and cross-fades their results;
-- `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end that `settings`
-  hands in;
+- `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end in `settings`;
 - `keep` leaves passages as they are; `preview` and `picture` show before and after;
-- `waveform` is the entrance for an array or a tensor.
+- `waveform` is the entry point for an array or a tensor.
 
-The walk of a chunk of live sound:
+The path of a chunk of live sound:
 
 - `stream` takes chunks of any size and returns as many samples, delayed by a constant (`fifo` holds them until then);
 - `resampling` carries them to the model's sample rate and back;

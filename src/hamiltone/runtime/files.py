@@ -247,7 +247,7 @@ def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding)
 
 
 def _restore(blocks: Iterator[Block], recording: Recording, passages: Passages) -> Iterator[Block]:
-    """The blocks with every sample in a passage as the source has it: they are in float32, and rounded at seams."""
+    """The blocks, which are in float32 and rounded at seams, with the source's own samples in every passage."""
     info, start = recording.info, 0
     with recording.open(info.path, "float64") as reader:
         for block in blocks:

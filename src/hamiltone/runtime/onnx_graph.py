@@ -84,15 +84,15 @@ class OnnxGraph:
         feed = {SPECTRUM: pairs, **dict(zip(names, states, strict=True))}
         try:
             gain, *after = self._session.run([GAIN, *(state.next for state in self.description.states)], feed)
-        except Exception as error:  # onnxruntime's own have no base in common
+        except Exception as error:  # onnxruntime's own have no common base
             raise InputError(f"{self._name} is damaged: it cannot be run: {_first_line(error)}") from None
         if gain.shape != pairs.shape:
-            raise InputError(f"{self._name} is damaged: it gives {gain.shape} for {pairs.shape}")
+            raise InputError(f"{self._name} is damaged: it returns {gain.shape} for {pairs.shape}")
         return np.ascontiguousarray(gain).view(np.complex64)[..., 0], tuple(after)
 
 
 def import_onnxruntime() -> Any:
-    """The module onnxruntime; unless it is told beforehand, it reports to its makers and leaves an identifier."""
+    """The module onnxruntime, with its telemetry off, which would also store an identifier on this machine."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime  # type: ignore[import-untyped]
@@ -117,7 +117,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     content = source if isinstance(source, bytes) else str(source)
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own have no base in common
+    except Exception as error:  # onnxruntime's own have no common base
         raise InputError(f"{name} is not an ONNX file, or damaged: {_first_line(error)}") from None
 
 

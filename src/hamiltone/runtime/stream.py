@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Samples = NDArray[np.float32]
 LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
 MOST_CHANNELS = 256
-_LOUDEST = 1e6  # 120 dB over full scale is no sound
+_LOUDEST = 1e6  # 120 dB over full scale cannot be sound
 _LARGEST_GAIN = 1e20  # times the loudest sample, float32 can still hold it
 _FADE_SECONDS = 0.02  # from one strength to the other
 
@@ -154,7 +154,7 @@ class Stream:
     def _sound(self, samples: NDArray[Any]) -> Samples:
         if samples.dtype.name == "int16":
             return samples.astype(np.float32) / np.float32(32768)
-        if samples.dtype == np.float16:  # which has no number as large as the loudest
+        if samples.dtype == np.float16:  # too narrow for the loudest samples
             samples = samples.astype(np.float32)
         usable = np.abs(samples) <= _LOUDEST
         if usable.all():
@@ -197,7 +197,7 @@ class Stream:
         self._hops += 1
         self.times.add(time.perf_counter() - started)
         if self._hops == 1:
-            return  # what lies before the signal
+            return  # this hop precedes the signal
         if self._end is not None:
             self._silence(filtered, self._hops - 2)
         self._emit(filtered if self._back is None else self._widen(filtered))

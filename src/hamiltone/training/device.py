@@ -41,7 +41,7 @@ def tune_cpu() -> None:
     """Make training on a CPU faster, for the whole process.
 
     Denormal numbers, which can cost a hundred times more than others, become zero: gradients of silence are full of
-    them. And the memory that a step frees is kept for the next one.
+    them. And the memory that a step frees is reused by the next one.
     """
     torch.set_flush_denormal(True)
     keep_freed_memory()

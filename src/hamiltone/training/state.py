@@ -20,7 +20,7 @@ KEY = "hamiltone-run"
 
 @dataclass
 class RunProgress:
-    """The progress of a run. The epoch and the position in it follow from `step`, so they are not kept."""
+    """The progress of a run. The epoch and the position in it follow from `step`, so they are not stored."""
 
     samples: int
     step: int = 0

@@ -32,7 +32,7 @@ def preset_rows() -> list[dict[str, Any]]:
     try:
         return json.loads(PRESETS_FILE.read_text())
     except (OSError, ValueError):
-        raise InputError(f"{PRESETS_FILE} is damaged or missing; install hamiltone again") from None
+        raise InputError(f"{PRESETS_FILE} is damaged or missing; reinstall hamiltone") from None
 
 
 def find_model(model: str | Path | None = None) -> Path:

@@ -70,8 +70,8 @@ def jobs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[Job]:
 def finish(job: Job) -> None:
     """Train and score a run on one thread, or what is missing of it.
 
-    Of a finished run the checkpoint and the report are all that is needed: they can be kept without the rest of its
-    folder and are not made again.
+    A finished run needs only its checkpoint and its report: the rest of its folder can be deleted, and neither is made
+    again.
     """
     if job.checkpoint.exists() and job.scores.exists():
         return
