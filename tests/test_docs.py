@@ -87,6 +87,12 @@ def test_the_recipe_reference_is_up_to_date():
     assert set(get_args(union)) <= listed, "SECTIONS of tools/recipe_reference.py lacks a kind of data"
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_a_row_of_a_table_is_one_line(page):
+    """Markdown would show the rest of a broken row as text below the table."""
+    assert [line for line in page.read_text().splitlines() if line.startswith("|") and not line.endswith("|")] == []
+
+
 def test_the_api_pages_have_every_module():
     source = Path(hamiltone.__file__).parent
     pages = "\n".join(path.read_text() for path in (DOCS / "api").glob("*.md"))

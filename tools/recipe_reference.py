@@ -204,7 +204,7 @@ def _statements(table: type) -> Iterator[tuple[str, str, str]]:
             continue
         note = ""
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            note = str(after.value.value)
+            note = " ".join(str(after.value.value).split())  # a row of a table is one line
         elif comment := re.search(r"  # (.*)$", lines[node.lineno - 1]):
             note = comment.group(1)
         elif described := re.search(r'description="([^"]*)"', lines[node.lineno - 1]):
