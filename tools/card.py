@@ -109,7 +109,7 @@ def twins(results: Path) -> str:
 
 
 def held_out(results: Path) -> str:
-    """Every system by the ratio of the input, on speakers and kinds of noise that training has not heard."""
+    """Every system by the ratio of the input, on speakers and kinds of noise that were not in training."""
     files = {label: results / "heldout" / f"{name}.json" for name, label in _HELD_OUT.items()}
     reports = {label: read_report(path) for label, path in files.items() if path.exists()}
     if len(reports) < 2:
