@@ -100,9 +100,8 @@ class RayEngine:
         held = _IN_FLIGHT if batch > 1 else 1
         pool = ray.data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=held)
         with ray.data.DataContext.current(context), warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "`ray_remote_args` is deprecated"
-            )  # there is no other way to set retries yet
+            # There is no other way to set retries yet.
+            warnings.filterwarnings("ignore", "`ray_remote_args` is deprecated")
             data = ray.data.from_blocks([pyarrow.table(clip_columns(part)) for part in parts])
             return data.map_batches(
                 self.stage,

@@ -90,9 +90,8 @@ def resample(block: Samples, source_rate: int, target_rate: int, length: int | N
         length = -(-len(block) * up // down)
     reach = ceil(_half_length(source_rate, target_rate) * source_rate / min(source_rate, target_rate))
     longest = max(len(block), -(-length * down // up))
-    periods = fast_length(
-        -(-(longest + 2 * reach) // down)
-    )  # with silence for the filter, as the transform is circular
+    # With silence for the filter, since the transform is circular.
+    periods = fast_length(-(-(longest + 2 * reach) // down))
     response = _response(source_rate, target_rate, periods)
     result = np.empty((length, block.shape[1]), np.float32)
     for channel, samples in enumerate(block.T):
