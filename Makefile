@@ -14,7 +14,7 @@ demo: .venv/installed
 # One process per core, one thread each; a file stays in one process, which makes its fixtures once.
 JOBS ?= 2
 test: .venv/developing web/node_modules/.package-lock.json
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 check: .venv/developing
 	$(BIN)/ruff format --check .

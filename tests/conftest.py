@@ -3,12 +3,37 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; it holds for processes that tests start, too
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # for tests that import onnxruntime themselves
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import settings
 
+LONGEST = (
+    "page/test_browser.py",
+    "nn/toolchain/test_compile.py",
+    "corpus/test_cluster.py",
+    "export/test_export.py",
+    "nn/toolchain/test_onnx.py",
+    "fuzz/test_fuzz.py",
+    "cli/test_rules.py",
+    "cli/test_reproduce.py",
+    "paper/test_twins.py",
+    "training/test_hosts.py",
+    "training/test_loop.py",
+    "page/test_typescript.py",
+    "metrics/test_dnsmos.py",
+    "corpus/test_run.py",
+)
+"""Files that take long come first: the processes of `make test` then end at about the same time."""
+
 settings.register_profile("tests", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
 
 @pytest.fixture(autouse=True)

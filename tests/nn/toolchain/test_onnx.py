@@ -1,9 +1,8 @@
-from functools import cache
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.export import ExportedProgram
 from torch.testing import assert_close
 
 from layers import ATTENTIONS, CASES, DEAD_ROW, OTHER_SIZES, SIZE, Case, Inputs
@@ -15,38 +14,28 @@ onnxruntime = pytest.importorskip("onnxruntime", reason=REASON)
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning")
 
-TAKE_MASKS = [case for case in CASES if case.inputs(*SIZE)[1]]
-TAKE_ONE_INPUT = [case for case in CASES if case not in TAKE_MASKS]
+EXAMPLES = list(dict.fromkeys(case.inputs for case in CASES))
+Results = dict[Case, tuple[Tensor, Tensor]]
 
 
 class SideBySide(nn.Module):
-    """Small layers as one model, because an export costs more than what it exports; equal inputs are shared."""
+    """All layers as one model, because an export costs more than what it exports; equal inputs are shared."""
 
-    def __init__(self, cases: list[Case]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(case.module() for case in cases)
-        self.examples = list(dict.fromkeys(case.inputs for case in cases))
-        self.source = [self.examples.index(case.inputs) for case in cases]
+        self.layers = nn.ModuleList(case.module() for case in CASES)
 
-    def forward(self, *inputs: Tensor) -> list[Tensor]:
-        return [layer(inputs[i]) for layer, i in zip(self.layers, self.source, strict=True)]
+    def forward(self, inputs: list[list[Tensor]]) -> list[Tensor]:
+        return [self._run(layer, case, inputs) for layer, case in zip(self.layers, CASES, strict=True)]
 
-
-def session(program: ExportedProgram) -> "onnxruntime.InferenceSession":
-    model = torch.onnx.export(program, dynamo=True, verbose=False).model_proto
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-
-
-def run(session: "onnxruntime.InferenceSession", *tensors: Tensor) -> list[Tensor]:
-    names = [node.name for node in session.get_inputs()]
-    outputs = session.run(None, {name: value.numpy() for name, value in zip(names, tensors, strict=True)})
-    return [torch.from_numpy(y) for y in outputs]
-
-
-@cache
-def layer_session(case: Case) -> "tuple[nn.Module, onnxruntime.InferenceSession]":
-    module, program = case.exported()
-    return module, session(program)
+    @staticmethod
+    def _run(layer: nn.Module, case: Case, inputs: list[list[Tensor]]) -> Tensor:
+        x, *others = inputs[EXAMPLES.index(case.inputs)]
+        given = iter(others)
+        options = {
+            name: next(given) if isinstance(value, Tensor) else value for name, value in case.inputs(*SIZE)[1].items()
+        }
+        return layer(x, **options)
 
 
 def tensors(inputs: Inputs) -> list[Tensor]:
@@ -54,32 +43,46 @@ def tensors(inputs: Inputs) -> list[Tensor]:
     return [x, *(value for value in options.values() if isinstance(value, Tensor))]
 
 
-@pytest.mark.parametrize("case", TAKE_MASKS, ids=str)
-def test_onnxruntime_agrees_at_other_batches_and_lengths(case: Case) -> None:
-    module, onnx = layer_session(case)
-    for size in OTHER_SIZES:
-        x, options = case.inputs(*size)
-        (y,) = run(onnx, *tensors((x, options)))
-        with torch.no_grad():
-            assert_close(y, module(x, **options), rtol=1e-4, atol=1e-5)
+def shapes(example: Callable[[int, int], Inputs]) -> list[dict[int, object]]:
+    case = next(case for case in CASES if case.inputs is example)
+    return [axes for axes in case.dynamic_shapes() if axes is not None]
 
 
-def test_onnxruntime_agrees_for_every_layer_of_one_input() -> None:
-    model = SideBySide(TAKE_ONE_INPUT).eval()
-    shapes = {case.inputs: case.dynamic_shapes()[0] for case in TAKE_ONE_INPUT}
+@pytest.fixture(scope="module")
+def model() -> SideBySide:
+    torch.manual_seed(0)
+    return SideBySide().eval()
+
+
+@pytest.fixture(scope="module")
+def results(model: SideBySide) -> list[Results]:
+    """For every other size, what onnxruntime and torch give for each layer."""
+    inputs = [tensors(example(*SIZE)) for example in EXAMPLES]
     with torch.no_grad():
-        inputs = tuple(example(*SIZE)[0] for example in model.examples)
-        onnx = session(torch.export.export(model, inputs, dynamic_shapes=(tuple(shapes.values()),)))
+        program = torch.export.export(model, (inputs,), dynamic_shapes=([shapes(example) for example in EXAMPLES],))
+        proto = torch.onnx.export(program, dynamo=True, verbose=False, optimize=False).model_proto
+        session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+        names = [node.name for node in session.get_inputs()]
+        found = []
         for size in OTHER_SIZES:
-            inputs = tuple(example(*size)[0] for example in model.examples)
-            for case, y, expected in zip(TAKE_ONE_INPUT, run(onnx, *inputs), model(*inputs), strict=True):
-                assert_close(y, expected, rtol=1e-4, atol=1e-5, msg=lambda text, case=case: f"{case}: {text}")
+            inputs = [tensors(example(*size)) for example in EXAMPLES]
+            flat = [value.numpy() for group in inputs for value in group]
+            ours = map(torch.from_numpy, session.run(None, dict(zip(names, flat, strict=True))))
+            found.append(dict(zip(CASES, zip(ours, model(inputs), strict=True), strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_onnxruntime_agrees_at_other_batches_and_lengths(case: Case, results: list[Results]) -> None:
+    for result in results:
+        assert_close(*result[case], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", ATTENTIONS, ids=str)
-def test_a_query_that_sees_nothing_gives_the_output_bias_in_onnx(case: Case) -> None:
-    module, onnx = layer_session(case)
-    for size in OTHER_SIZES:
-        (y,) = run(onnx, *tensors(case.inputs(*size)))
-        for row in y[:, DEAD_ROW]:
-            assert_close(row.flatten(), module.out.bias.flatten(), rtol=0.0, atol=1e-7)
+def test_a_query_that_sees_nothing_gives_the_output_bias_in_onnx(
+    case: Case, model: SideBySide, results: list[Results]
+) -> None:
+    bias = model.layers[CASES.index(case)].out.bias
+    for result in results:
+        for row in result[case][0][:, DEAD_ROW]:
+            assert_close(row.flatten(), bias.flatten(), rtol=0.0, atol=1e-7)
