@@ -3,28 +3,19 @@
 import struct
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 import soundfile
 
-from hamiltone.audio.chunks import CAF, RIFF, Chunks, read_chunks
+from hamiltone.audio.chunks import CAF, RIFF, W64, Chunks, read_chunks
 from hamiltone.audio.formats import Encoding, wav_or_rf64
 from hamiltone.errors import InputError
-from tagged import ID3V1, copy_sound
+from tagged import ID3V1, WAV_CHUNKS, copy_sound, with_chunks
 
 RATE = 16_000
 SOUND = (0.1 * np.random.default_rng(0).standard_normal((RATE + 1, 1))).astype(np.float32)
-CUE = (1).to_bytes(4, "little") + (7).to_bytes(4, "little") * 2 + b"data" + bytes(8) + (7).to_bytes(4, "little")
-INFO = b"INFO" + b"INAM" + (6).to_bytes(4, "little") + b"a talk" + b"IENG" + (4).to_bytes(4, "little") + b"Mary"
-CHUNKS = [
-    (b"bext", b"a scene".ljust(602, b"\0")),
-    (b"iXML", b"<BWFXML><TAKE>3</TAKE></BWFXML>"),  # of odd length
-    (b"cue ", CUE),
-    (b"LIST", INFO),
-    (b"id3 ", bytes(70_000)),
-    (b"axml", b"<description>".ljust(2**20 + 1)),  # more than is copied at a time, and of odd length
-]
 CAF_CHUNKS = [
     (b"info", struct.pack(">I", 2) + b"title\0a talk\0" + b"recorded by\0Mary\0"),
     (b"strg", struct.pack(">IIq", 1, 1, 0) + b"first marker\0"),
@@ -39,18 +30,6 @@ W64_CHUNKS = [
 ]
 TITLE = "a talk".encode("utf-16-le")
 W64_CHUNKS[1] = (W64_CHUNKS[1][0], struct.pack("<I4sI", 1, b"INAM", len(TITLE)) + TITLE)
-
-
-def with_chunks(path: Path, chunks: list[tuple[bytes, bytes]], order: str) -> None:
-    """Put some of the chunks before the sound and some after it; libsndfile takes no odd ones before that of RF64."""
-    data = path.read_bytes()
-    packed = [name + len(content).to_bytes(4, order) + content + bytes(len(content) % 2) for name, content in chunks]
-    first = 12 + 8 + 28 if data.startswith(b"RF64") else 12  # ds64 comes first
-    early = 1 if data.startswith(b"RF64") else 2
-    whole = data[:first] + b"".join(packed[:early]) + data[first:] + bytes(len(data) % 2) + b"".join(packed[early:])
-    if not data.startswith(b"RF64"):
-        whole = whole[:4] + (len(whole) - 8).to_bytes(4, order) + whole[8:]
-    path.write_bytes(whole)
 
 
 def chunks_of(path: Path, order: str) -> dict[bytes, bytes]:
@@ -85,12 +64,12 @@ def test_chunks_are_kept_byte_for_byte_when_a_file_is_replaced(
 ) -> None:
     path, order = tmp_path / f"a.{suffix}", "big" if format == "AIFF" else "little"
     soundfile.write(path, SOUND, RATE, subtype, format=format)
-    with_chunks(path, CHUNKS, order)
+    with_chunks(path, WAV_CHUNKS, order)
     before = soundfile.read(path)[0]
     copy_sound(path, path)
     np.testing.assert_array_equal(soundfile.read(path)[0], before)
     found = chunks_of(path, order)
-    for name, content in CHUNKS:
+    for name, content in WAV_CHUNKS:
         assert found[name] == content
     assert soundfile.info(path).format == format
     copy_sound(path, path)
@@ -194,6 +173,16 @@ def test_the_chunks_of_a_w64_are_kept(tmp_path: Path, subtype: str) -> None:
     assert ffmpeg_frames(path) == len(before)
 
 
+@pytest.mark.parametrize(("suffix", "order"), [("caf", "big"), ("w64", "little")])
+def test_a_chunk_may_claim_any_size(tmp_path: Path, suffix: str, order: Literal["big", "little"]) -> None:
+    path, layout = tmp_path / f"a.{suffix}", {"caf": CAF, "w64": W64}[suffix]
+    soundfile.write(path, SOUND, RATE, "PCM_16")
+    with path.open("ab") as file:
+        file.write(bytes(-path.stat().st_size % layout.align) + b"x" * layout.name_bytes)
+        file.write((2**64 - 50).to_bytes(layout.size_bytes, order) + bytes(8))
+    assert read_chunks(path, layout) == (None, "its chunk 'xxxx' is cut off or damaged and cannot be copied")
+
+
 def test_a_chunk_may_have_any_size(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, SOUND, RATE)
@@ -262,6 +251,29 @@ def test_zeros_at_the_end_are_passed_quickly(tmp_path: Path) -> None:
     started = time.process_time()
     assert read_chunks(path, RIFF) == (Chunks(path, RIFF, 12), "")
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("junk", [b"abcd" + bytes(4), bytes(8) + b"abcd" + bytes(4)])
+def test_a_file_of_chunks_alone_is_given_up_quickly(tmp_path: Path, junk: bytes) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, SOUND, RATE)
+    with path.open("ab") as file:
+        file.write(500_000 * junk)
+    before, started = path.read_bytes(), time.process_time()
+    with pytest.raises(InputError, match="is not overwritten: it has more than 10000 chunks, which cannot be copied"):
+        copy_sound(path, path)
+    assert path.read_bytes() == before
+    assert "more than 10000 chunks" in copy_sound(path, tmp_path / "b.wav")
+    assert time.process_time() - started < 1
+
+
+def test_ten_thousand_chunks_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, SOUND, RATE, "PCM_16")
+    with path.open("ab") as file:
+        file.write(9_990 * (b"abcd" + (2).to_bytes(4, "little") + b"ab"))
+    assert copy_sound(path, path) == ""
+    assert path.read_bytes().count(b"abcd") == 9_990
 
 
 def test_big_endian_chunks_are_said(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Blocks are built by hand here, and read back by FFmpeg and libsndfile."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -99,3 +100,35 @@ def test_more_blocks_than_are_copied_are_said_and_not_overwritten(
         copy_sound(path, path)
     assert path.read_bytes() == before
     assert "its metadata takes more than" in copy_sound(path, tmp_path / "b.flac")
+
+
+CUES = bytes(395) + b"\1" + bytes(35) + b"\2" + bytes(24)
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [(4, comments("TITLE=a talk", "TAKE=3")), (5, CUES), (6, PICTURE)],
+    ids=["comments", "cues", "cover"],
+)
+def test_a_damaged_block_is_left_out_aloud(tmp_path: Path, kind: int, whole: bytes) -> None:
+    """libsndfile opens a file that has one, but reads nothing of it."""
+    path, lost = tmp_path / "a.flac", "its metadata is damaged and cannot be copied"
+    for content in (whole, whole[:-1]):
+        soundfile.write(path, SOUND, RATE)
+        with path.open("r+b") as file:
+            Blocks(((2, b"appldata"), (kind, content))).embed(file)
+        found, note = read_blocks(path)
+        assert found is not None
+        assert note == ("" if content is whole else lost)
+        assert ((kind, content) in found.blocks) == (content is whole)
+        assert (2, b"appldata") in found.blocks
+
+
+def test_a_flac_of_blocks_alone_is_given_up_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "a.flac"
+    soundfile.write(path, SOUND, RATE)
+    content = path.read_bytes()
+    path.write_bytes(content[:42] + (b"\2" + bytes(3)) * 1_000_000 + content[42:])  # after the description
+    started = time.process_time()
+    assert read_blocks(path) == (None, "its metadata has more than 10000 blocks and cannot be copied")
+    assert time.process_time() - started < 1

@@ -223,7 +223,11 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "subtype"), [("a.wav", "PCM_16"), ("a.wav", "FLOAT"), ("a.flac", "PCM_16"), ("a.aiff", "PCM_16")]
+    ("name", "subtype"),
+    [
+        *((f"a.{suffix}", "PCM_16") for suffix in ["wav", "flac", "aiff", "au", "w64", "rf64", "nist", "avr", "voc"]),
+        *((f"a.{suffix}", "FLOAT") for suffix in ["wav", "au", "w64", "rf64"]),
+    ],
 )
 def test_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path, name: str, subtype: str) -> None:
     path = tmp_path / name
@@ -236,13 +240,47 @@ def test_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path, name: str, sub
     assert missing == pytest.approx(1 - len(samples) / RATE, abs=1e-3)
 
 
-def test_placeholder_size_of_a_streamed_wav_is_no_promise(tmp_path: Path) -> None:
-    path = tmp_path / "a.wav"
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT", "ULAW", "ALAC_16"])
+def test_a_truncated_caf_is_damaged(tmp_path: Path, subtype: str, share: float) -> None:
+    """libsndfile does not open all of them."""
+    path = tmp_path / "a.caf"
+    soundfile.write(path, NOISE, RATE, subtype)
+    with open_reader(path) as reader:
+        assert len(reader.read(2 * RATE)) == RATE
+        assert not reader.damaged
+    path.write_bytes(path.read_bytes()[: round(path.stat().st_size * share)])
+    with open_reader(path) as reader:
+        assert len(reader.read(2 * RATE)) < RATE
+        assert reader.damaged
+
+
+@pytest.mark.parametrize("size", [0x7FFF0000, 0x7FFFFFFF - 36, 0x80000000, 0xFFFFF000, 0xFFFFFFFF])
+def test_placeholder_size_of_a_streamed_wav_is_no_promise(tmp_path: Path, size: int) -> None:
+    read, missing = read_all(claiming(tmp_path / "a.wav", size))
+    assert (len(read), missing) == (len(NOISE), 0)
+
+
+@pytest.mark.parametrize("size", [0x7FFE0000, 0x90000000, 0xFFFE0000])
+def test_a_long_wav_that_is_cut_off_is_no_stream(tmp_path: Path, size: int) -> None:
+    read, missing = read_all(claiming(tmp_path / "a.wav", size))
+    assert len(read) == len(NOISE)
+    assert missing == pytest.approx(size / 4 / RATE - 1, abs=0.1)
+
+
+def claiming(path: Path, size: int) -> Path:
+    """A second of sound in a wav whose header claims this many bytes of samples."""
     soundfile.write(path, NOISE, RATE)
     header, samples = path.read_bytes().split(b"data", 1)
-    path.write_bytes(header + b"data\xff\xff\xff\xff" + samples[4:])
-    read, missing = read_all(path)
-    assert (len(read), missing) == (len(NOISE), 0)
+    path.write_bytes(header + b"data" + size.to_bytes(4, "little") + samples[4:])
+    return path
+
+
+def test_a_streamed_au_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.au"
+    soundfile.write(path, NOISE, RATE)
+    path.write_bytes(path.read_bytes()[:8] + b"\xff\xff\xff\xff" + path.read_bytes()[12:])
+    assert [len(read_all(path)[0]), read_all(path)[1]] == [len(NOISE), 0]
 
 
 def test_target_appears_only_when_complete(tmp_path: Path) -> None:
@@ -264,11 +302,60 @@ def test_samples_far_beyond_full_scale_do_not_break_a_lossy_encoder(tmp_path: Pa
     assert np.isfinite(read_all(tmp_path / "a")[0]).all()
 
 
+@pytest.mark.parametrize(
+    ("format", "subtype"),
+    [
+        *(("WAV", name) for name in ("IMA_ADPCM", "MS_ADPCM", "NMS_ADPCM_16", "NMS_ADPCM_32", "GSM610", "G721_32")),
+        *(("AU", name) for name in ("G723_24", "G723_40")),
+        *(("CAF", name) for name in ("ALAC_16", "ALAC_24", "ALAC_32")),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_encoders_of_integers_clip_and_never_wrap(tmp_path: Path, format: str, subtype: str, dtype: Dtype) -> None:
+    tone = 1.1 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
+    encoding, clipped = Encoding(format, subtype), np.abs(tone) > 1.001
+    with SoundFileWriter(tmp_path / "a", encoding, sample_rate=8000, channels=1, frames=len(tone)) as writer:
+        writer.write(tone[:, None].astype(dtype))
+    assert 0 <= writer.clipped - clipped.sum() < (500 if not subtype.startswith("G72") else 6000)
+    written = soundfile.read(tmp_path / "a")[0]
+    loud = np.abs(tone) > (0.9 if subtype == "GSM610" else 0.7)  # which smears
+    assert (written[: len(tone)][loud] * tone[loud] > 0).all()
+
+
 def test_samples_are_synced_before_the_target_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, synced = tmp_path / "a.wav", []
     monkeypatch.setattr(os, "fsync", lambda handle: synced.append((os.fstat(handle).st_size, target.exists())))
     write(target, NOISE)
     assert synced == [(target.stat().st_size, False)]
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("appears", [True, False])
+def test_a_file_that_appears_meanwhile_is_spared_if_asked(
+    tmp_path: Path, links: bool, appears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError
+
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    target = tmp_path / "a.wav"
+
+    def work() -> None:
+        with SoundFileWriter(target, Encoding("WAV", "PCM_16"), sample_rate=RATE, channels=2, frames=9) as writer:
+            writer.spare_others()
+            writer.write(NOISE)
+            if appears:
+                target.write_bytes(b"of another")
+
+    if appears:
+        with pytest.raises(InputError, match=r"a\.wav: cannot write: a file of this name has appeared"):
+            work()
+        assert target.read_bytes() == b"of another"
+    else:
+        work()
+        assert probe(target).frames == len(NOISE)
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

@@ -175,6 +175,20 @@ def test_lossy_sound_is_as_long_as_it_was_up_to_a_frame_and_keeps_its_bit_rate(
     assert info.track is not None
 
 
+@pytest.mark.parametrize("seconds", [1.0, 1.008, 1.02])
+def test_the_last_samples_leave_the_encoder_of_mp2(tmp_path: Path, seconds: float) -> None:
+    """In mkv a decoder leaves out what the encoder has put before the sound."""
+    sound = clicks()[: round(seconds * RATE)]
+    sound[-200:] = 0.5 * np.sin(np.arange(200))[:, None]
+    soundfile.write(tmp_path / "a.wav", sound, RATE)
+    copy(tmp_path / "a.wav", tmp_path / "a.mp2")
+    copy(tmp_path / "a.mp2", tmp_path / "b.mkv")
+    for name in ("a.mp2", "b.mkv"):
+        found = sound_of(tmp_path / name)[1]
+        assert len(found) >= len(sound)
+        assert np.flatnonzero(np.abs(found[:, 0]) > 0.2)[-1] >= len(sound) - 10
+
+
 @pytest.mark.parametrize("suffix", ["wv", "tta"])
 @pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24"])
 def test_lossless_sound_stays_exact(tmp_path: Path, suffix: str, subtype: str) -> None:

@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +79,12 @@ def test_a_large_cover_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert lost_comments(path) == ["METADATA_BLOCK_PICTURE"]
     path.write_bytes(path.read_bytes()[:5_000_000])  # cut off inside it
     assert lost_comments(path) == ["METADATA_BLOCK_PICTURE"]
+
+
+def test_comments_beyond_number_are_given_up_quickly(tmp_path: Path) -> None:
+    path, count = tmp_path / "a.ogg", 1_000_000
+    notes = bytes(4) + count.to_bytes(4, "little") + ((4).to_bytes(4, "little") + b"abc=") * count
+    path.write_bytes(pages([b"\x01vorbis", b"\x03vorbis" + notes]))
+    started = time.process_time()
+    assert lost_comments(path) == ["ABC", "of which there are more than 10000"]
+    assert time.process_time() - started < 1

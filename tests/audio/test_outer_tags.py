@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import numpy as np
@@ -5,6 +6,7 @@ import pytest
 import soundfile
 
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
+from hamiltone.errors import InputError
 from tagged import ID3V1, ape, copy_sound, id3v2
 
 RATE = 44_100
@@ -27,6 +29,15 @@ def test_a_tag_that_claims_more_than_the_file_is_none(tmp_path: Path) -> None:
     with path.open("rb") as file:
         assert leading_tags(file) == b""
         assert trailing_tags(file, 120) == b""
+
+
+def test_a_file_of_tags_alone_is_given_up_quickly(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp3"
+    path.write_bytes(id3v2("one") * 200_000)
+    started = time.process_time()
+    with path.open("rb") as file, pytest.raises(InputError, match=r"a\.mp3: .* begins with more than 10000 tags"):
+        leading_tags(file)
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(

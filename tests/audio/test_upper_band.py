@@ -146,6 +146,15 @@ def test_digital_silence_is_no_floor() -> None:
     assert upper().gains(gain, power, 0)[np.r_[20:200, 230:400]].max() < 0.02
 
 
+@pytest.mark.parametrize("rate", [*RATES, 44_101])
+def test_the_first_frame_is_no_floor(rate: int) -> None:
+    """Half of it lies before the signal, or at odd lengths a little less."""
+    band, samples = upper(rate), hiss(5 * rate)
+    powers = band.powers(samples, range(8))
+    assert not powers[0].any()
+    assert powers[1:].all()
+
+
 def test_a_stream_is_as_steady(monkeypatch: pytest.MonkeyPatch) -> None:
     rate = 48_000
     signal = speech_without_highs(rate, 6) + hiss(6 * rate)

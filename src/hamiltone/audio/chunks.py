@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from hamiltone.audio.formats import few
+from hamiltone.audio.formats import MOST_PARTS, few
 from hamiltone.audio.in_place import shift
 
 _RIFF_LIMIT = 2**32 - 1
 _BLOCK = 2**20  # bytes copied at a time
+_LEAST_BLOCK = 2**10
 _WAVE_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")  # after four letters in the names of W64
 
 
@@ -128,7 +129,9 @@ def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
         if own is not layout:
             return None, ""
         total, size, lost = os.fstat(file.fileno()).st_size, 0, ""
-        for chunk in _walk(file, layout):
+        for number, chunk in enumerate(_walk(file, layout)):
+            if number == MOST_PARTS:
+                return None, f"it has more than {MOST_PARTS} chunks, which cannot be copied"
             if chunk.name in layout.regenerated:
                 continue
             if chunk.place + chunk.size > total:
@@ -148,14 +151,15 @@ def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
 
 
 def _walk(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
-    """All chunks in order; the last one may be cut off."""
+    """All chunks in order; the last one may be cut off. Where there are too many, one more than that is the last."""
     total, long_data, place = os.fstat(file.fileno()).st_size, 0, layout.start
-    while place + layout.header <= total:
+    for _ in range(MOST_PARTS + 1):
+        if place < total:  # a size can be anything
+            place = _after_zeros(file, place, layout)
+        if place + layout.header > total:
+            return
         file.seek(place)
         head = file.read(layout.header)
-        if not any(head):
-            place = _after_zeros(file, place, layout.align)
-            continue
         name, size = head[: layout.name_bytes], int.from_bytes(head[layout.name_bytes :], layout.order)
         place += layout.header
         if layout.size_includes_header:
@@ -172,13 +176,15 @@ def _walk(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
             place -= file.read(1) > b"\0"
 
 
-def _after_zeros(file: BinaryIO, place: int, align: int) -> int:
+def _after_zeros(file: BinaryIO, place: int, layout: Layout) -> int:
     """The place of the first chunk after zeros, or the end of the file."""
+    size = _LEAST_BLOCK
     file.seek(place)
-    while block := file.read(_BLOCK):
+    while block := file.read(size):
         if rest := block.lstrip(b"\0"):
             found = file.tell() - len(rest)
-            return found - (found - place) % align
+            return found - (found - place) % layout.align if found - place >= layout.header else place
+        size = min(2 * size, _BLOCK)
     return file.tell()
 
 
@@ -192,8 +198,15 @@ def end_of_samples(path: Path) -> int | None:
         return next((end for end in ends if end < total), None)
 
 
+def samples_chunk(file: BinaryIO, layout: Layout) -> Chunk | None:
+    """The samples, if they are there."""
+    return next((chunk for chunk in _walk(file, layout) if chunk.name == layout.samples), None)
+
+
 def _samples(file: BinaryIO, layout: Layout) -> Chunk:
-    return next(chunk for chunk in _walk(file, layout) if chunk.name == layout.samples)
+    if (chunk := samples_chunk(file, layout)) is None:
+        raise ValueError("the result holds no samples")
+    return chunk
 
 
 def _copy(source: BinaryIO, file: BinaryIO, chunk: Chunk) -> None:

@@ -4,14 +4,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
+from hamiltone.audio.formats import MOST_PARTS
 from hamiltone.audio.in_place import shift
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
 
 _MOST = 256 * 2**20  # bytes of blocks: covers are large, but not that large
 _KEPT = {2, 4, 5, 6}  # application data, comments, cue sheet, pictures
-_COMMENTS = 4
+_COMMENTS, _CUES, _PICTURE = 4, 5, 6
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,33 @@ def read_blocks(path: Path) -> tuple[Blocks | None, str]:
         except ValueError as error:
             return None, str(error)
         after = trailing_tags(file, file.tell())
-    return Blocks(blocks, before, after) if blocks or before or after else None, ""
+    whole = tuple(block for block in blocks if _is_whole(*block))  # decoders give up on others
+    lost = "its metadata is damaged and cannot be copied" if len(whole) < len(blocks) else ""
+    return Blocks(whole, before, after) if whole or before or after else None, lost
+
+
+def _is_whole(kind: int, content: bytes) -> bool:
+    """Whether the sizes inside a block fit into it."""
+
+    def number(place: int, order: Literal["little", "big"]) -> int:
+        return int.from_bytes(content[place : place + 4], order) if place + 4 <= len(content) else len(content)
+
+    place = 0
+    if kind == _COMMENTS:
+        place = 4 + number(0, "little")  # after the name of the program
+        count = number(place, "little")
+        place = place + 4 if count <= MOST_PARTS else len(content) + 1
+        while count and place <= len(content):
+            place, count = place + 4 + number(place, "little"), count - 1
+    elif kind == _PICTURE:
+        place = 8 + number(4, "big")  # after its type and format
+        place += 4 + number(place, "big") + 16  # after its title and measures
+        place += 4 + number(place, "big")
+    elif kind == _CUES:
+        tracks, place = content[395:396], 396
+        for _ in range(tracks[0] if tracks else 0):
+            place += 36 + 12 * int.from_bytes(content[place + 35 : place + 36], "big")
+    return place <= len(content)
 
 
 def _walk(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -69,15 +96,17 @@ def _walk(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     file.seek(len(leading_tags(file)))
     if file.read(4) != b"fLaC":
         raise ValueError("it is not a flac file")
-    total, last = 0, False
+    total, count, last = 0, 0, False
     while not last:
         head = file.read(4)
         if len(head) < 4:
             raise ValueError("it ends inside its metadata")
         last, kind, size = head[0] >= 0x80, head[0] & 0x7F, int.from_bytes(head[1:], "big")
-        content, total = file.read(size), total + size
+        content, total, count = file.read(size), total + size, count + 1
         if len(content) < size:
             raise ValueError("it ends inside its metadata")
+        if count > MOST_PARTS:
+            raise ValueError(f"its metadata has more than {MOST_PARTS} blocks and cannot be copied")
         if total > _MOST:
             raise ValueError(f"its metadata takes more than {_MOST // 2**20} MB and cannot be copied")
         yield kind, content

@@ -78,6 +78,9 @@ _ENCODERS = {"mp3": "libmp3lame", "mp3float": "libmp3lame", "mp2float": "mp2", "
 
 PCM_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "ULAW": 16, "ALAW": 16}
 FLOAT_SUBTYPES = frozenset({"FLOAT", "DOUBLE"})
+_LOSSY_FLOAT = {"VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}  # of libsndfile, from floats
+MOST_PARTS = 10_000
+"""Chunks, blocks, comments or tags of a file; what has more is no recording, and is not read any further."""
 _SAMPLE_BYTES = {"PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "FLOAT": 4, "DOUBLE": 8}
 _WAV_DATA_LIMIT = 2**32 - 2**12  # the sizes in a RIFF header have 32 bits; the difference is room for the header
 
@@ -178,10 +181,25 @@ def to_pcm(samples: NDArray[Any], bits: int) -> NDArray[np.int32]:
     return rounded.astype(np.int32) << (32 - bits)
 
 
+def integer_bits(subtype: str) -> int:
+    """The width of the integers that libsndfile encodes as this subtype; zero if it encodes floating point.
+
+    >>> [integer_bits(subtype) for subtype in ("PCM_U8", "IMA_ADPCM", "ALAC_24", "VORBIS", "FLOAT")]
+    [8, 16, 24, 0, 0]
+    """
+    if subtype in FLOAT_SUBTYPES | _LOSSY_FLOAT:
+        return 0
+    if subtype.startswith("ALAC_"):
+        return int(subtype.removeprefix("ALAC_"))
+    return PCM_BITS.get(subtype, 16)
+
+
 def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
     """Whether samples beyond full scale survive: in floating point, and from one lossy format to another.
 
     >>> holds_peaks(Encoding("FLAC", "PCM_24"), source=Encoding("WAV", "FLOAT"))
+    False
+    >>> holds_peaks(Encoding("WAV", "IMA_ADPCM"), source=Encoding("OGG", "VORBIS"))
     False
     """
     lossy = not _is_exact(encoding) and not _is_exact(source)
@@ -190,9 +208,10 @@ def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
 
 
 def _is_exact(encoding: Encoding) -> bool:
-    """Whether the encoding is lossless, in integers or in floating point."""
-    exact = {"alac", "flac", "tta", "wavpack"} | PCM_BITS.keys() | FLOAT_SUBTYPES
-    return encoding.subtype in exact or encoding.subtype.startswith("pcm_")
+    """Whether the samples are integers or plain floating point, and not what a lossy codec makes of floats."""
+    if encoding.subtype.isupper():  # a name of libsndfile's
+        return encoding.subtype not in _LOSSY_FLOAT
+    return encoding.subtype in {"alac", "flac", "tta", "wavpack"} or encoding.subtype.startswith("pcm_")
 
 
 def clipped_samples(samples: NDArray[Any], bits: int) -> int:

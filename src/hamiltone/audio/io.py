@@ -11,6 +11,7 @@ from pathlib import Path
 
 import soundfile  # type: ignore[import-untyped]
 
+from hamiltone.audio.completeness import is_joined
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
     FORMATS,
@@ -23,11 +24,13 @@ from hamiltone.audio.formats import (
     media_codec,
 )
 from hamiltone.audio.media_reader import MediaReader
-from hamiltone.audio.media_writer import MediaWriter
+from hamiltone.audio.media_writer import BARE_FORMATS, MediaWriter
 from hamiltone.audio.metadata import read_metadata
 from hamiltone.audio.mp3 import read_mp3, says_length
 from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.errors import InputError
+
+_READ_AS = {"adts": "aac", "mp2": "mp3"}  # where FFmpeg's names for reading and writing a format differ
 
 Reader = SoundFileReader | MediaReader
 Writer = SoundFileWriter | MediaWriter
@@ -35,6 +38,18 @@ Writer = SoundFileWriter | MediaWriter
 
 def open_reader(path: Path, dtype: Dtype = "float32") -> Reader:
     """Open an audio file for reading blocks; ``int32`` is for the subtypes in `PCM_BITS`."""
+    _check_readable(path)
+    reader = _open_by_header(path, dtype)
+    if isinstance(reader, SoundFileReader) and is_joined(path, reader.info.encoding.format):
+        with suppress(InputError):
+            media = _open_media(path, dtype)
+            reader.close()
+            return media
+        reader.joined = True
+    return reader
+
+
+def _check_readable(path: Path) -> None:
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise InputError(f"{path}: cannot read: it is not a regular file")
@@ -43,6 +58,9 @@ def open_reader(path: Path, dtype: Dtype = "float32") -> Reader:
                 raise InputError(f"{path}: is empty")
     except OSError as error:
         raise InputError(f"{path}: cannot read: {error.strerror}") from error
+
+
+def _open_by_header(path: Path, dtype: Dtype) -> Reader:
     try:
         reader = SoundFileReader(path, dtype)
     except (soundfile.SoundFileError, TypeError):  # TypeError: a suffix that stands for headerless data
@@ -83,7 +101,8 @@ def open_damaged(path: Path, dtype: Dtype = "float32") -> MediaReader:
 
 def probe(path: Path) -> AudioInfo:
     """What the header of an audio file says."""
-    with open_reader(path) as reader:
+    _check_readable(path)
+    with _open_by_header(path, "float32") as reader:
         return reader.info
 
 
@@ -112,6 +131,12 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
 
 def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) -> Writer:
     """Open a file for `frames` frames of enhanced sound, whose source `info` describes."""
+    in_place = os.path.realpath(target) == os.path.realpath(info.path)
+    if in_place and _changes_container(info, encoding):
+        raise InputError(
+            f"{target}: is not overwritten: it is {info.encoding.format}, whatever its suffix says, and as "
+            f"{encoding.format} would lose what it holds besides its sound; choose another output"
+        )
     if encoding.format not in soundfile.available_formats():
         try:
             return MediaWriter(target, encoding, info)
@@ -119,7 +144,7 @@ def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) 
             raise InputError(f'{target}: this format needs PyAV: pip install "hamiltone[media]"') from error
     both = encoding.format == "MP3" == info.encoding.format.upper()
     metadata, note = read_metadata(info.path, encoding.format)
-    if note and os.path.realpath(target) == os.path.realpath(info.path):
+    if note and in_place:
         raise InputError(f"{target}: is not overwritten: {note}; choose another output")
     return SoundFileWriter(
         target,
@@ -128,7 +153,15 @@ def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) 
         channels=info.channels,
         frames=frames,
         tags=info.tags,
-        like=read_mp3(info.path, info.seconds) if both else None,
+        like=read_mp3(info.path, frames / info.sample_rate) if both else None,
         metadata=metadata,
         note=note,
     )
+
+
+def _changes_container(info: AudioInfo, encoding: Encoding) -> bool:
+    """Whether a result is in another kind of container than its source, and other streams are not copied into it."""
+    if info.track and encoding.format not in {*soundfile.available_formats(), *BARE_FORMATS}:
+        return False
+    kind = encoding.format.lower()
+    return info.encoding.format.lower() not in {kind, _READ_AS.get(kind)}

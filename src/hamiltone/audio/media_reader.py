@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from hamiltone.audio.completeness import share_of_samples
 from hamiltone.audio.formats import TAGS, AudioInfo, Block, Dtype, Encoding, Track
 from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
@@ -44,6 +45,8 @@ class MediaReader:
     soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of the codec.
     """
 
+    joined = False  # files that were joined end to end are read to the end
+
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
         self._container = self._open(path)
@@ -67,11 +70,12 @@ class MediaReader:
         track = Track(stream.index, codec, first.layout.name, stream.bit_rate or 0, start)
         tags = {name.lower(): text for name, text in self._container.metadata.items() if name.lower() in TAGS}
         self.info = AudioInfo(path, rate, first.layout.nb_channels, round(seconds * rate), encoding, track, tags)
-        self.fills_gaps = False
+        self.fills_gaps, self._broken = False, share_of_samples(path) < 1
         self._dtype = dtype
         self._frames_read = 0
         self._pending = self._convert(first)
         self._frames_decoded = len(self._pending)
+        self._frames_filled = 0
         self._sound = self._blocks()
 
     def _open(self, path: Path) -> Any:
@@ -123,6 +127,7 @@ class MediaReader:
         for frame in self._decoded:
             block, gap = self._convert(frame), self._gap_before(frame)
             self._frames_decoded += gap + len(block)
+            self._frames_filled += gap
             for start in range(0, gap, _SILENT_FRAMES):
                 yield np.zeros((min(gap - start, _SILENT_FRAMES), self.info.channels), block.dtype)
             yield block
@@ -134,7 +139,9 @@ class MediaReader:
             return 0
         if self.fills_gaps:
             gap = frame.pts - self._frames_decoded if frame.time_base * rate == 1 else 0
-            return gap if 0 < gap < _LONGEST_GAP * rate else 0
+            # stamps that would make most of the recording silent are not to be trusted
+            most = min(_LONGEST_GAP * rate, self._frames_decoded - 2 * self._frames_filled + _LONGEST_GAP * rate)
+            return gap if 0 < gap < most else 0
         if track is None or self.info.encoding.format not in _TIMED:
             return 0
         gap = round((float(frame.pts * frame.time_base) - track.start) * rate) - self._frames_decoded
@@ -170,7 +177,7 @@ class MediaReader:
 
     @property
     def damaged(self) -> bool:
-        """After the last read: whether anything is missing or could not be decoded."""
+        """After the last read: whether anything is missing or could not be decoded, or samples are cut off."""
         return self._broken or self.missing > 0
 
     def close(self) -> None:

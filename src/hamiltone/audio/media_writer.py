@@ -26,10 +26,10 @@ _BITS_PER_SECOND = {
 _SAMPLE_TYPES = {"flt": (np.float32, 0), "dbl": (np.float64, 0), "s16": (np.int16, 16), "s32": (np.int32, 32)}
 _MOV_FORMATS = {"3gp", "mov", "mp4"}
 _BRANDS = {".m4a": "M4A ", ".m4b": "M4B "}  # players tell audio from video by these
-_BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
+BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and nothing else
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
-_WMA_FRAME = 2048
+_NEVER_EMITTED = {"wmav1": 2048, "wmav2": 2048, "mp2": 481}  # samples that these encoders keep at the end
 _LIMIT = 4.0  # in full scales, for lossy codecs
 
 
@@ -57,7 +57,7 @@ class MediaWriter(PartialWriter):
         self._copy: StreamCopy | None = None
         try:
             with self._partial.errors_in_one_line():
-                if source.track and encoding.format not in _BARE_FORMATS:
+                if source.track and encoding.format not in BARE_FORMATS:
                     narrower = self._suffix in _SOUND_SUFFIXES and self._suffix != source.path.suffix.lower()
                     self._copy = StreamCopy(self._av, source, covers_only=narrower)
                 self._open(encoding)
@@ -72,7 +72,7 @@ class MediaWriter(PartialWriter):
             options["movie_timescale"] = str(self._source.sample_rate)
         if encoding.format in _MOV_FORMATS and self._copy and self._copy.has_keys:
             options["movflags"] = "use_metadata_tags"
-        if encoding.format in _BARE_FORMATS:
+        if encoding.format in BARE_FORMATS:
             options["fflags"] = "+bitexact"  # or wv and tta get a tag of FFmpeg's own before ours
         if self._suffix in _BRANDS:
             options["brand"] = _BRANDS[self._suffix]
@@ -148,8 +148,8 @@ class MediaWriter(PartialWriter):
 
     def _finish(self) -> None:
         with self._partial.errors_in_one_line():
-            if self._stream.name.startswith("wma"):  # the encoder never emits its last frame
-                self.write(np.zeros((_WMA_FRAME, self._source.channels), np.float32))
+            if count := _NEVER_EMITTED.get(self._stream.name):
+                self.write(np.zeros((count, self._source.channels), np.float32))
             self._container.mux(self._stream.encode(None))
             if self._copy:
                 self._copy.mux_until(float("inf"))
@@ -169,7 +169,7 @@ class MediaWriter(PartialWriter):
 
 def _outer_tags(path: Path, suffix: str, format: str) -> tuple[bytes, bytes]:
     """The tags before and after the sound of a file, if it holds nothing else and the result has the same format."""
-    if format not in _BARE_FORMATS or path.suffix.lower() != suffix:
+    if format not in BARE_FORMATS or path.suffix.lower() != suffix:
         return b"", b""
     with path.open("rb") as file:
         head = leading_tags(file)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hamiltone.audio.au_annotation import Annotation, read_annotation
 from hamiltone.audio.chunks import AIFF, CAF, RIFF, W64, Chunks, read_chunks
+from hamiltone.audio.completeness import ogg_streams
 from hamiltone.audio.flac_blocks import Blocks, read_blocks
 from hamiltone.audio.formats import few
 from hamiltone.audio.ogg_comments import holds_flac, lost_comments
@@ -31,6 +32,8 @@ def read_metadata(path: Path, format: str) -> tuple[Metadata | None, str]:
         if format == "OGG":
             names = lost_comments(path)
             losses = [f"libsndfile cannot write its comments {few(names)}"] if names else []
+            count = ogg_streams(path)
+            losses += [f"its {count} streams become one"] if count > 1 else []
             losses += ["its lossless sound becomes lossy"] if holds_flac(path) else []
             return None, " and ".join(losses)
     except OSError as error:

@@ -64,6 +64,22 @@ def says_length(path: Path) -> bool:
     return frame is not None and any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
 
 
+def sound_bytes(path: Path) -> tuple[int, int]:
+    """How many bytes of sound an mp3 claims in its first frame (0: it does not say), and how many it has."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = len(leading_tags(file))
+        frame = _first_frame(file, start) or b""
+        present = size - start - len(trailing_tags(file, start))
+    if (place := frame.find(b"VBRI")) >= 0:
+        return int.from_bytes(frame[place + 10 : place + 14], "big"), present
+    place = max(frame.find(b"Xing"), frame.find(b"Info"))
+    if place < 0 or not frame[place + 7 : place + 8] or not frame[place + 7] & 2:
+        return 0, present
+    place += 12 if frame[place + 7] & 1 else 8  # after the number of frames, if it is there
+    return int.from_bytes(frame[place : place + 4], "big"), present
+
+
 def _first_frame(file: BinaryIO, start: int) -> bytes | None:
     """The beginning of the first frame, with the place where a table of the others would be."""
     file.seek(start)

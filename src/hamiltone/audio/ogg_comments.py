@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from hamiltone.audio.formats import TAGS
+from hamiltone.audio.formats import MOST_PARTS, TAGS
 
 _MOST = 256 * 2**20  # bytes of comments
 
@@ -34,7 +34,9 @@ def _comment_names(file: BinaryIO) -> Iterator[str]:
     place = start + 4 + int.from_bytes(packet[start : start + 4], "little")
     count = int.from_bytes(packet[place : place + 4], "little")
     place += 4
-    for _ in range(count):
+    if min(count, len(packet) // 4) > MOST_PARTS:
+        yield f"of which there are more than {MOST_PARTS}"
+    for _ in range(min(count, MOST_PARTS)):
         size = int.from_bytes(packet[place : place + 4], "little")
         name, found, _ = packet[place + 4 : place + 4 + min(size, 1000)].partition(b"=")
         if found:

@@ -3,17 +3,20 @@
 import os
 from typing import BinaryIO
 
+from hamiltone.audio.formats import MOST_PARTS
+from hamiltone.errors import InputError
+
 _ID3V1 = 128  # bytes
 _APE = 32  # bytes of its header and of its footer
 
 
 def leading_tags(file: BinaryIO) -> bytes:
     """The ID3v2 tags that a file begins with, one after the other."""
-    total, end = os.fstat(file.fileno()).st_size, 0
-    while length := _id3v2_length(file, end):
-        if end + length > total:
-            break
-        end += length
+    total, end, count = os.fstat(file.fileno()).st_size, 0, 0
+    while (length := _id3v2_length(file, end)) and end + length <= total:
+        end, count = end + length, count + 1
+        if count > MOST_PARTS:
+            raise InputError(f"{file.name}: is not a readable audio file: it begins with more than {MOST_PARTS} tags")
     file.seek(0)
     return file.read(end)
 

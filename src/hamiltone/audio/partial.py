@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from hamiltone.errors import InputError
-from hamiltone.leftovers import create, remove, sweep
+from hamiltone.leftovers import create, host, remove, sweep_once
 
 
 class PartialFile:
@@ -21,7 +21,13 @@ class PartialFile:
     Libraries write to `sink`, inside `errors_in_one_line`; `errors` are the exceptions they raise besides `OSError` and
     `ValueError`. `head` precedes everything they write and is invisible to them. `temporary` is the path of the file
     until it is committed.
+
+    Attributes:
+        replaces: Whether a file that has the target's name by the time of the commit is replaced; else that is an
+            error.
     """
+
+    replaces = True
 
     def __init__(self, target: Path, *, errors: tuple[type[Exception], ...] = (), head: bytes = b"") -> None:
         self._target = target
@@ -32,8 +38,8 @@ class PartialFile:
                 raise OSError("it is not a regular file")
             if not self._path.parent.exists():
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            sweep(self._path.parent, ".hamiltone-*.part")
-            self.temporary = self._path.with_name(f".hamiltone-{secrets.token_hex(8)}.part")
+            sweep_once(self._path.parent, f".hamiltone-{host()}-*.part")
+            self.temporary = self._path.with_name(f".hamiltone-{host()}-{secrets.token_hex(8)}.part")
             self._raw = create(self.temporary)
         self.sink = Sink(self._raw, head)
 
@@ -50,7 +56,16 @@ class PartialFile:
                 self.temporary.chmod(stat.S_IMODE(self._path.stat().st_mode))  # a private file stays private
             os.fsync(self._raw.fileno())
             self._raw.close()
-            self.temporary.replace(self._path)
+            self._take_name()
+
+    def _take_name(self) -> None:
+        if not self.replaces:
+            with suppress(OSError):  # a link never replaces a file; some file systems have none
+                os.link(self.temporary, self._path)
+                return  # `discard` removes the other name
+            if self._path.exists():
+                raise OSError("a file of this name has appeared in the meantime")
+        self.temporary.replace(self._path)
 
     def discard(self) -> None:
         """Remove the file, unless it has been committed."""
@@ -74,6 +89,10 @@ class PartialWriter(ABC):
     """A writer whose file is complete when its ``with`` block ends, and is removed if the block raises."""
 
     _partial: PartialFile
+
+    def spare_others(self) -> None:
+        """Let the file fail rather than replace one that appears under its name while it is written."""
+        self._partial.replaces = False
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,6 @@
 """Files that libsndfile reads and writes: wav, flac, ogg, mp3 and the like."""
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import soundfile  # type: ignore[import-untyped]
 
 from hamiltone.audio.chunks import end_of_samples
+from hamiltone.audio.completeness import share_of_samples
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
     PCM_BITS,
@@ -20,6 +20,7 @@ from hamiltone.audio.formats import (
     Dtype,
     Encoding,
     clipped_samples,
+    integer_bits,
     to_pcm,
     wav_or_rf64,
 )
@@ -32,10 +33,10 @@ from hamiltone.errors import InputError
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
 _LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
+_G72X_LIMIT = 0.8  # these codecs overshoot, and libsndfile's decoder then wraps around
 _SEEKABLE = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # without decoding what is skipped
 _UNTAGGED = {"AU", "MP3", "W64"}  # no place for tags, or, in an mp3, only for letters of Latin-1
 _LONGEST_TAG = 10_000  # libsndfile keeps headers short
-_STREAMED_SIZE = 0x7FFF0000  # a header that was written to a pipe claims this much or more, whatever follows
 
 
 class _SequentialFile(soundfile.SoundFile):  # type: ignore[misc]
@@ -46,7 +47,11 @@ class _SequentialFile(soundfile.SoundFile):  # type: ignore[misc]
 
 
 class SoundFileReader:
-    """Reads what libsndfile supports. A truncated or damaged stream ends at the damage; `missing` says what is lost."""
+    """Reads what libsndfile supports. A truncated or damaged stream ends at the damage; `missing` says what is lost.
+
+    Attributes:
+        joined: Whether more sound follows in the file, which libsndfile does not read.
+    """
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         end = end_of_samples(path)  # in W64 libsndfile would take what follows for samples
@@ -56,9 +61,10 @@ class SoundFileReader:
         except BaseException:
             self._close_raw()
             raise
+        self.joined = False
         self._dtype = dtype
         self._frames_read = 0
-        frames = _promised_frames(file.frames, file.extra_info)
+        frames = round(file.frames / share_of_samples(path))
         encoding, tags = Encoding(file.format, file.subtype), file.copy_metadata()
         tags = {name: text for name in TAGS if 0 < len(text := tags.get(name, "")) < _LONGEST_TAG}
         self.info = AudioInfo(path, file.samplerate, file.channels, frames, encoding, tags=tags)
@@ -105,7 +111,7 @@ class SoundFileReader:
     @property
     def damaged(self) -> bool:
         """After the last read: whether anything is missing."""
-        return self.missing > 0
+        return self.joined or self.missing > 0
 
     def __enter__(self) -> Self:
         return self
@@ -123,20 +129,13 @@ class SoundFileReader:
         self.close()
 
 
-def _promised_frames(frames: int, log: str) -> int:
-    """The frames that the header claims, from the line of libsndfile's log that corrects the size of the samples."""
-    correction = re.search(r"(?:data|SSND) : (\d+) \(should be (\d+)\)", log)
-    claimed, present = map(int, correction.groups()) if correction else (0, 0)
-    return frames * claimed // present if 0 < present < claimed < _STREAMED_SIZE else frames
-
-
 class SoundFileWriter(PartialWriter):
     """Writes blocks to a temporary file that replaces `target` once it is complete, and is removed otherwise.
 
-    Floating-point blocks are rounded and clipped at full scale where the subtype is PCM, and clipped far beyond it
-    where the subtype is lossy. ``int32`` blocks, for PCM subtypes, are written unchanged. `frames` is the expected
-    length: it decides between wav and RF64. An mp3 gets the bit rate, tags and cover of the one that it is `like`, and
-    other formats the `metadata` of their source; `tags` are for sources of another format.
+    Floating-point blocks are rounded and clipped at full scale where the encoder takes integers, and clipped far beyond
+    it where a lossy one takes floating point. ``int32`` blocks, for PCM subtypes, are written unchanged. `frames` is
+    the expected length: it decides between wav and RF64. An mp3 gets the bit rate, tags and cover of the one that it is
+    `like`, and other formats the `metadata` of their source; `tags` are for sources of another format.
 
     Attributes:
         clipped: How many samples exceeded full scale and were clipped.
@@ -157,8 +156,9 @@ class SoundFileWriter(PartialWriter):
         note: str = "",
     ) -> None:
         self.clipped, self.note = 0, note
-        self._bits = PCM_BITS.get(encoding.subtype)
-        self._limit = None if encoding.subtype in FLOAT_SUBTYPES else _LOSSY_LIMIT
+        self._bits = integer_bits(encoding.subtype)
+        self._limit = _G72X_LIMIT if encoding.subtype.startswith("G72") else 1.0 if self._bits else _LOSSY_LIMIT
+        self._exact = encoding.subtype in FLOAT_SUBTYPES
         self._tail = like.tail if like else b""
         self._metadata = metadata
         self._scale = lame_scale(like.bit_rate) if like else 1.0
@@ -184,9 +184,9 @@ class SoundFileWriter(PartialWriter):
     def write(self, block: Block) -> None:
         """Append a block ``(L, C)``."""
         if block.dtype.kind == "f" and self._bits:
-            self.clipped += clipped_samples(block, self._bits)
-            block = to_pcm(block, self._bits)
-        elif block.dtype.kind == "f" and self._limit:
+            self.clipped += clipped_samples(block / self._limit, self._bits)
+            block = to_pcm(block.clip(-self._limit, self._limit), self._bits)
+        elif block.dtype.kind == "f" and not self._exact:
             block = block.clip(-self._limit, self._limit) / block.dtype.type(self._scale)
         with self._partial.errors_in_one_line():
             for start in range(0, len(block), _WRITE_FRAMES):

@@ -68,9 +68,10 @@ class UpperBand:
     def powers_of(self, frame: NDArray[np.float32]) -> Values:
         """The power in each part of the band in one frame of `size` samples.
 
-        It is zero for a frame of which half or more is digital silence, which says nothing about the floor.
+        It is zero for a frame of which half or more is digital silence, which says nothing about the floor. So is the
+        first one, half of which lies before the signal; if its length is odd, half a sample less.
         """
-        if 2 * np.count_nonzero(frame) <= self.size:
+        if 2 * np.count_nonzero(frame) <= self.size + 1:
             return np.zeros(len(self._edges))
         return np.add.reduceat(np.square(np.abs(np.fft.rfft(frame * self._window))), self._edges)
 
