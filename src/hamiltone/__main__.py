@@ -10,12 +10,13 @@ def main() -> None:
     for number in _signals():
         if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _leave)
-    from hamiltone import cli, leftovers  # only now: a signal may come while they are imported
+    from hamiltone.cli import main as run  # only now: a signal may come while they are imported
+    from hamiltone.leftovers import remove_all
 
     try:
-        cli.main()
+        run()
     finally:
-        leftovers.remove_all()
+        remove_all()
 
 
 def _signals() -> list[signal.Signals]:

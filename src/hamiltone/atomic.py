@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, whatever happens while they are written."""
 
+import errno
 import glob
 import os
 import secrets
@@ -34,13 +35,19 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder, and its own, to the disk, so that they survive a loss of power."""
+    """Sync the names in a folder, and its own, to the disk, so that they survive a loss of power.
+
+    Some network file systems cannot sync a folder; there its names are as safe as the file system makes them.
+    """
     if sys.platform == "win32":  # a folder cannot be opened there
         return
     for path in (folder, folder.parent):
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
         finally:
             os.close(handle)
 

@@ -3,7 +3,9 @@
 Each file is locked while its process lives, so that a later process can recognise what was left behind.
 """
 
+import re
 import shutil
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +18,7 @@ if sys.platform != "win32":  # no locks there, so no sweeping either
 
 _LOCK, _NEW = "lock", "new"
 _created: set[Path] = set()
+_swept: set[tuple[Path, str]] = set()
 
 
 def create(path: Path) -> BinaryIO:
@@ -55,6 +58,21 @@ def sweep(folder: Path, pattern: str) -> None:
         for path in list(folder.glob(pattern)):
             if _is_abandoned(path):
                 path.unlink(missing_ok=True)
+
+
+def sweep_once(folder: Path, pattern: str) -> None:
+    """The same, but only the first time in this process: listing a large folder for each of its files takes long."""
+    if (folder, pattern) not in _swept:
+        _swept.add((folder, pattern))
+        sweep(folder, pattern)
+
+
+def host() -> str:
+    """The name of this host, as a part of the name of a file.
+
+    Where hosts share a folder, a lock may be seen on its own host only: no host can tell what another has abandoned.
+    """
+    return re.sub(r"[^A-Za-z0-9_]", "_", socket.gethostname())[:64]
 
 
 @contextmanager

@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import soundfile
 
 from enhancers import Backends
 from hamiltone.errors import InputError
-from hamiltone.runtime import enhance, enhance_file, enhance_paths
+from hamiltone.runtime import enhance, enhance_file, enhance_paths, extras, files
 from sounds import noise
 
 
@@ -144,6 +146,80 @@ def test_a_preview_never_replaces_a_source_or_a_result(backends: Backends, tmp_p
     assert [report.error is None for report in reports] == [True, False]
     assert "out/a.preview.wav: is an input or a result" in str(reports[1].error)
     assert soundfile.info(out / "a.preview.wav").frames == 20_000
+
+
+@pytest.mark.parametrize("fault", [FileNotFoundError(2, "No such file or directory"), MemoryError()])
+@pytest.mark.parametrize("place", ["probe", "examine", "open_writer"])
+def test_a_fault_of_one_file_does_not_stop_the_others(
+    backends: Backends, tmp_path: Path, place: str, fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.wav", "b.wav"):
+        soundfile.write(tmp_path / name, noise(2000, 1), 16_000)
+    whole = getattr(files, place)
+
+    def failing(first: Any, *rest: Any) -> Any:
+        if Path(first).name == "a.wav":
+            raise fault
+        return whole(first, *rest)
+
+    monkeypatch.setattr(files, place, failing)
+    first, second = enhance_paths([tmp_path], tmp_path / "out", model=backends.fixed_mask(1.0))
+    reason = "not enough memory for it" if isinstance(fault, MemoryError) else "cannot read: No such file or directory"
+    assert (first.error or "").endswith(reason) == (place != "probe")
+    assert (second.error, soundfile.info(tmp_path / "out/b.wav").frames) == (None, 2000)
+
+
+@pytest.mark.parametrize("changes", [{"strength": 0}, {}, {"keep": ((9.0, 10.0),)}])
+def test_a_source_that_shrinks_meanwhile_has_no_result(
+    backends: Backends, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    source = tmp_path / "a.wav"
+    soundfile.write(source, noise(160_000, 1), 16_000)
+
+    def shrink(seconds: float) -> None:
+        os.truncate(source, 200_000)
+
+    model = backends.fixed_mask(1.0)
+    with pytest.raises(InputError, match=r"a\.wav: has become shorter while it was read"):
+        enhance_file(source, tmp_path / "b.wav", model=model, window_seconds=1, progress=shrink, **changes)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_result_without_its_preview_is_reported_with_the_reason(
+    backends: Backends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise InputError("a.preview.wav: cannot write: No space left on device")
+
+    monkeypatch.setattr(extras, "write_preview", failing)
+    soundfile.write(tmp_path / "a.wav", noise(2000, 1), 16_000)
+    arguments: dict[str, Any] = {"model": backends.fixed_mask(1.0), "preview": 1}
+    (report,) = enhance_paths([tmp_path / "a.wav"], tmp_path / "b.wav", **arguments)
+    assert report.error == "a.preview.wav: cannot write: No space left on device"
+    assert (report.output, report.preview) == (str(tmp_path / "b.wav"), None)
+    assert soundfile.info(tmp_path / "b.wav").frames == 2000
+    with pytest.raises(InputError, match="No space left"):
+        enhance_file(tmp_path / "a.wav", tmp_path / "c.wav", **arguments)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_result_replaces_what_appears_meanwhile_only_with_overwrite(
+    backends: Backends, tmp_path: Path, overwrite: bool
+) -> None:
+    source, target = tmp_path / "a.wav", tmp_path / "b.wav"
+    soundfile.write(source, noise(2000, 1), 16_000)
+
+    def appear(seconds: float) -> None:
+        target.write_bytes(b"of another")
+
+    model = backends.fixed_mask(1.0)
+    if overwrite:
+        enhance_file(source, target, model=model, overwrite=True, progress=appear)
+        assert soundfile.info(target).frames == 2000
+        return
+    with pytest.raises(InputError, match="has appeared in the meantime"):
+        enhance_file(source, target, model=model, progress=appear)
+    assert target.read_bytes() == b"of another"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no modes there")

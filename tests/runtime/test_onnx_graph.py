@@ -10,6 +10,7 @@ import pytest
 
 from graphs import STEP, WINDOW, content, halving, integers, onnx, value
 from hamiltone.errors import InputError
+from hamiltone.runtime import Stream, enhance
 from hamiltone.runtime.description import from_json
 from hamiltone.runtime.onnx_graph import OnnxGraph
 from hamiltone.runtime.onnx_step import OnnxStep
@@ -55,10 +56,17 @@ def test_a_step_remembers_forgets_and_has_independent_copies() -> None:
 
 def test_a_window_graph_cannot_step() -> None:
     graph = OnnxGraph(halving())
-    with pytest.raises(ValueError, match="looks ahead"):
+    with pytest.raises(ValueError, match="takes whole windows, not the frames of a stream"):
         graph.step(spectrum(1), ())
     with pytest.raises(InputError, match="looks ahead"):
         OnnxStep(graph)
+
+
+def test_a_step_graph_of_another_hop_enhances_recordings_but_no_stream() -> None:
+    graph, sound = OnnxGraph(halving(replace(STEP, hop=16))), np.full(640, 0.1, np.float32)
+    assert np.isfinite(enhance(sound, 16_000, model=graph)).all()
+    with pytest.raises(InputError, match=r"^expected a model with a hop of half a frame, got 64 and 16$"):
+        Stream(16_000, OnnxStep(graph))
 
 
 @pytest.mark.parametrize("description", [WINDOW, replace(STEP, preset="live", config={"rows": 24})])
@@ -82,6 +90,10 @@ BAD = {
     "deep JSON": (halving(metadata="[" * 200_000), "description is damaged"),
     "a huge rate": (halving(metadata=replace(WINDOW, sample_rate=10**9).to_json()), "description is damaged"),
     "a hop of one": (halving(metadata=replace(WINDOW, hop=1).to_json()), "a hop of 1/16 to 1/2"),
+    "too many frames": (
+        halving(metadata=replace(WINDOW, n_fft=16, hop=1, sample_rate=2001).to_json()),
+        "2,000 frames per second",
+    ),
     "true as hop": (halving(metadata=replace(WINDOW, hop=True).to_json()), "description is damaged"),
     "another kind": (halving(metadata=replace(WINDOW, kind="other").to_json()), "description is damaged"),
     "other bins": (halving(bins=65), r"should take spectrum \(1, T, 33, 2\), but has spectrum \(1, T, 65, 2\)"),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from enhancers import Backends
+from hamiltone.errors import InputError
 from hamiltone.runtime import enhance
 from hamiltone.runtime.survey import survey_recording
 from sounds import noise
@@ -22,6 +23,19 @@ def test_channels_that_do_not_belong_together_are_enhanced_alone(backends: Backe
     output = enhance(np.stack([left, right]), 16_000, model=backends.random_convolutions())
     for channel, signal in zip(output, (left, right), strict=True):
         np.testing.assert_allclose(channel, enhance(signal, 16_000, model=backends.random_convolutions()), atol=1e-6)
+
+
+@pytest.mark.parametrize(("rate", "channels", "most"), [(767_999, 256, 21), (96_000, 175, 174), (48_000, 256, 256)])
+def test_more_samples_per_second_than_windows_afford_are_refused_before_they_are_read(
+    rate: int, channels: int, most: int
+) -> None:
+    frames = iter([noise(100, channels), np.zeros((0, channels))])
+    arguments = {"name": "a.wav", "sample_rate": rate, "channels": channels, "model_rate": 16_000}
+    if channels <= most:
+        assert len(survey_recording(lambda count: next(frames), **arguments).groups) == channels
+        return
+    with pytest.raises(InputError, match=f"a.wav: expected at most {most} channels at {rate} Hz, got {channels}"):
+        survey_recording(lambda count: pytest.fail("it was read"), **arguments)
 
 
 def test_pair_is_decided_once_per_recording() -> None:

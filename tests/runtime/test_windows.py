@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hamiltone.runtime.windows import Windows, cut, fade_in, join, plan_windows
 from sounds import RATES, noise
@@ -19,6 +21,49 @@ def test_windows_start_on_samples_and_frames_of_the_model(rate: int, hop: int) -
 def test_a_short_recording_is_one_window(frames: int) -> None:
     windows = plan_windows(frames, sample_rate=16_000, model_rate=16_000, hop=256, seconds=6)
     assert (windows.count, windows.stride, windows.overlap) == (1, frames, 0)
+
+
+@given(
+    frames=st.integers(1, 10**9),
+    sample_rate=st.integers(1000, 768_000),
+    model_rate=st.integers(1000, 192_000),
+    hop=st.integers(1, 8192),
+    seconds=st.floats(1, 30),
+)
+@example(frames=10**7, sample_rate=44_101, model_rate=16_000, hop=256, seconds=1.0)
+@example(frames=10**7, sample_rate=44_101, model_rate=16_000, hop=257, seconds=8.0)
+@example(frames=10**7, sample_rate=11_025, model_rate=16_000, hop=160, seconds=1.0)
+def test_windows_cover_a_recording_of_any_rate_and_stay_short(
+    frames: int, sample_rate: int, model_rate: int, hop: int, seconds: float
+) -> None:
+    windows = plan_windows(frames, sample_rate=sample_rate, model_rate=model_rate, hop=hop, seconds=seconds)
+    model_frame = hop * sample_rate / model_rate
+    longest = max(1.2 * seconds, seconds + model_frame / sample_rate, 2 + 0.1 * seconds)
+    assert min(frames, windows.stride + windows.overlap) <= longest * sample_rate + 1
+    assert 0 <= windows.overlap <= windows.stride
+    last = (windows.count - 1) * windows.stride
+    assert last < frames <= last + windows.stride + windows.overlap
+    if windows.count > 1:
+        assert frames > last + windows.overlap  # the last one is longer than what it shares
+        assert abs(windows.stride - round(windows.stride / model_frame) * model_frame) < 0.51 or model_frame < 1
+
+
+@given(
+    frames=st.integers(1, 30_000),
+    sample_rate=st.sampled_from([1000, 1009, 2205, 3001]),
+    hop=st.sampled_from([16, 100, 257]),
+)
+def test_any_recording_cut_as_planned_and_joined_is_itself(frames: int, sample_rate: int, hop: int) -> None:
+    signal, read = noise(frames, 1), 0
+
+    def source(count: int) -> np.ndarray:
+        nonlocal read
+        block, read = signal[read : read + count], read + count
+        return block
+
+    windows = plan_windows(frames, sample_rate=sample_rate, model_rate=16_000, hop=hop, seconds=1.0)
+    joined = np.concatenate(list(join(cut(source, windows), windows)))
+    np.testing.assert_allclose(joined, signal, atol=1e-7)
 
 
 @pytest.mark.parametrize("frames", [1, 99, 100, 101, 190, 191, 1000, 1234])

@@ -5,9 +5,10 @@ A model is a back end (`backend`): spectrum in, gain out. All else is numpy.
 The path of a recording, file by file:
 
 - `files` opens source and target and turns whole folders into jobs (`jobs`);
-- `survey` is a first pass over the `recording`: its length, its level and which channels share a gain;
+- `survey` is a first pass over the recording: its length, its level, its damage and which channels share a gain;
 - `windows` cuts it into overlapping windows and cross-fades their results;
-- `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end in `settings`;
+- `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end, and carries the
+  memory of a model that never looks ahead from window to window;
 - `keep` leaves passages as they are; `preview` and `picture` show before and after;
 - `waveform` is the entry point for an array or a tensor.
 

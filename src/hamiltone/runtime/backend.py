@@ -1,7 +1,7 @@
 """The interface of a model, from spectrum to gain, whether it is a graph in onnxruntime or a module in torch."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hamiltone.runtime.onnx_graph import OnnxGraph
 
 Spectrum = NDArray[np.complex64]
+Memory = tuple[Any, ...]
+"""Arrays or tensors of a back end's own; empty before the first frame."""
 GRAPH_SUFFIX = ".onnx"
 
 
@@ -39,6 +41,18 @@ class Backend(Transform, Protocol):
 
     def gain(self, spectrum: Spectrum) -> Spectrum:
         """The complex gain ``(1, T, F)`` of all frames ``(1, T, F)`` of a recording of unit level."""
+
+
+@runtime_checkable
+class MemoryBackend(Backend, Protocol):
+    """A back end that can go on from one window to the next, if its model never looks ahead."""
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model never looks ahead."""
+
+    def gain_after(self, spectrum: Spectrum, memory: Memory) -> tuple[Spectrum, Memory]:
+        """The gain ``(1, T, F)`` of the next frames, and the memory after them; an empty one precedes the first."""
 
 
 @runtime_checkable
@@ -70,6 +84,11 @@ def resolve_model(
     from hamiltone.runtime.torch_backend import TorchGain, load_torch
 
     return TorchGain(load_torch(model, device, threads))
+
+
+def model_file(model: str | Path | None = None) -> Path:
+    """The graph or the checkpoint that `resolve_model` opens on the CPU for a name or a file."""
+    return _find_graph(model, "cpu", window=True) or find_model(model)
 
 
 def resolve_step(model: "str | Path | Enhancer | StepBackend", threads: int | None = None) -> StepBackend:

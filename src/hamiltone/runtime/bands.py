@@ -1,4 +1,4 @@
-"""The gain above the model's band."""
+"""Where the band of a sound and that of the model differ."""
 
 from math import ceil, floor
 from typing import Any
@@ -9,7 +9,32 @@ from numpy.typing import NDArray
 from hamiltone.runtime.backend import Spectrum
 
 Gains = NDArray[np.float64]
+_FAINT = 3e-3  # of a frame's root mean square: the magnitude in bins that the sound does not fill
+_GOLDEN = 0.6180339887498949
 _FLOOR = 5e-9  # of a frame's mean energy: the energy assumed in an empty bin
+
+
+def fill_empty(spectrum: Spectrum, *, seen: float) -> Spectrum:
+    """The spectrum with faint noise in the bins that a sound of a lower rate leaves empty.
+
+    Models are trained on sounds that fill all bins. Features are compressed, so that in empty ones the rounding of the
+    resampler would matter, which differs between a stream and a recording. The noise is always the same. `seen` is the
+    share of the bins that the sound fills.
+
+    Shape:
+        spectrum: complex ``(..., F)``
+        returns: the same
+    """
+    if seen >= 1:
+        return spectrum
+    bins = spectrum.shape[-1]
+    first = ceil(seen * (bins - 1))
+    numbers = np.arange(first, bins)
+    turns = numbers * numbers * _GOLDEN % 1
+    filled = spectrum.copy()
+    level = np.sqrt(_squares(spectrum[..., :first]).mean(-1, keepdims=True))
+    filled[..., first:] = _FAINT * level * np.exp(2j * np.pi * turns)
+    return filled
 
 
 def high_band_gain(spectrum: Spectrum, gain: Spectrum, *, seen: float = 1.0) -> Gains:

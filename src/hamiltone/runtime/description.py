@@ -11,12 +11,13 @@ FORMAT = 1
 KEY = "hamiltone"
 SPECTRUM, GAIN = "spectrum", "gain"
 KINDS = ("window", "step")
-_MOST_NUMBERS = 2**24  # in all states of a step graph: 64 MiB
+_MOST_FRAMES = 2000  # per second; attention over time is quadratic in them
+_MOST_NUMBERS = 2**24  # in all states of a graph: 64 MiB
 
 
 @dataclass(frozen=True)
 class State:
-    """A tensor that a step graph takes as `name`, zero at first, and returns as `next`."""
+    """A tensor that a graph takes as `name`, zero at first, and returns as `next`."""
 
     name: str
     next: str
@@ -27,10 +28,11 @@ class State:
 class Description:
     """How to run a graph, and where it comes from.
 
-    A graph of the kind ``window`` takes any number of frames of a recording of unit level; one of the kind ``step``
-    takes one frame of a stream of any level, and its states. `latency` is the delay in samples; a graph of windows has
-    none, since a window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from,
-    `version` that of hamiltone, `config` the configuration of the model.
+    A graph of the kind ``window`` takes any number of frames, one of the kind ``step`` takes one. That of a model that
+    never looks ahead also takes states, and gives those after the last frame; its sound may have any level. Without
+    states a recording has to be of unit level. `latency` is the delay in samples; a graph of windows has none, since a
+    window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from, `version` that of
+    hamiltone, `config` the configuration of the model.
     """
 
     kind: str
@@ -86,6 +88,8 @@ def _check(description: Description) -> None:
         raise InputError(f"its description is damaged: kind {description.kind!r}, rate, n_fft and hop {sizes}")
     if n_fft % 2 or not n_fft <= 16 * hop <= 8 * n_fft:
         raise InputError(f"expected an even n_fft and a hop of 1/16 to 1/2 of it, got {n_fft} and {hop}")
+    if rate > _MOST_FRAMES * hop:
+        raise InputError(f"expected at most {_MOST_FRAMES:,} frames per second, got a hop of {hop} at {rate} Hz")
     sizes_of_states = [math.prod(state.shape) for state in description.states]
     if any(size < 1 for state in description.states for size in state.shape) or sum(sizes_of_states) > _MOST_NUMBERS:
         raise InputError(f"its description is damaged: states of {sum(sizes_of_states)} numbers")

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -40,13 +41,12 @@ class Session:
         late: Blocks that took longer than they last.
         dropouts: Blocks before which the device lost sound.
         times: How long the blocks took.
-        levels: The peaks of the last block in and out, of full scale one.
     """
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.times = stream, Times()
         self.late = self.dropouts = self.samples = 0
-        self.levels = (0.0, 0.0)
+        self._levels, self._shown, self._lock = (0.0, 0.0), False, threading.Lock()
         self.error: Exception | None = None
         self.seen = time.monotonic()
         self._strength = stream.strength
@@ -65,13 +65,24 @@ class Session:
         except Exception as error:  # it must not be lost in the device's thread; `run_device` raises it
             outdata[:] = 0
             self.error = self.error or error
-        self.levels = _peak(indata), _peak(outdata)
+        self._hear(_peak(indata), _peak(outdata))
         self.samples += frames
         self.dropouts += bool(status)
         elapsed = time.perf_counter() - started
         self.times.add(elapsed)
         self.late += elapsed > frames / self.stream.sample_rate
         self.seen = time.monotonic()
+
+    def levels(self) -> tuple[float, float]:
+        """The peaks in and out, of full scale one, since the last call; the same again if no block has come."""
+        with self._lock:
+            self._shown = True
+            return self._levels
+
+    def _hear(self, *peaks: float) -> None:
+        with self._lock:
+            before = (0.0, 0.0) if self._shown else self._levels
+            self._levels, self._shown = (max(before[0], peaks[0]), max(before[1], peaks[1])), False
 
 
 def run_device(
@@ -140,12 +151,13 @@ def list_devices() -> str:
 
 
 def decibels(peak: float) -> float:
-    """A peak in decibels of full scale, at least -90."""
-    return max(20 * math.log10(max(peak, 1e-9)), -90.0)
+    """A peak in decibels of full scale, from -90 to 120."""
+    return min(max(20 * math.log10(max(peak, 1e-9)), -90.0), 120.0)
 
 
 def _peak(block: NDArray[Any]) -> float:
-    return float(np.abs(block).max(initial=0.0))
+    """The largest sample; NaN and infinite ones count as silence, as they do for the stream."""
+    return float(np.abs(block).max(initial=0.0, where=np.isfinite(block)))
 
 
 def _device(name: str | None) -> int | str | None:

@@ -1,8 +1,10 @@
 """A recording through the model, window by window."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +12,41 @@ from numpy.typing import NDArray
 from hamiltone.audio.spectra import istft, stft
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
-from hamiltone.runtime.backend import Backend
-from hamiltone.runtime.bands import high_band_gain, over_samples
-from hamiltone.runtime.keep import outside
+from hamiltone.runtime.backend import Backend, Memory, MemoryBackend, Spectrum, Transform
+from hamiltone.runtime.bands import fill_empty, high_band_gain, over_samples
+from hamiltone.runtime.keep import Passages, check_passages, outside
 from hamiltone.runtime.resampling import resample
-from hamiltone.runtime.settings import Settings
 from hamiltone.runtime.survey import Survey
 from hamiltone.runtime.windows import Read, affordable_seconds, cut, join, plan_windows
 
+if TYPE_CHECKING:
+    from hamiltone.models import Enhancer
+
+Model = Union["Enhancer", Backend, str, Path, None]
+"""An enhancer, a back end, the name or file of one, or None for the bundled one."""
+
+WINDOW_SECONDS = 8.0
 Samples = NDArray[Any]
+GainFinder = Callable[[Spectrum], Spectrum]
+"""The gain ``(1, T, F)`` of the next window's frames ``(1, T, F)``."""
+_USUAL_LEVELS = (1e-3, 10.0)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The model, the share of its result in the output (0 to 1), the longest window in seconds, passages to keep."""
+
+    model: Backend
+    strength: float
+    window_seconds: float
+    keep: Passages = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.strength <= 1:
+            raise InputError(f"expected a strength from 0 to 1, got {self.strength}")
+        if not 1 <= self.window_seconds < float("inf"):
+            raise InputError(f"expected windows of at least one second, got {self.window_seconds}")
+        check_passages(self.keep)
 
 
 def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
@@ -38,14 +66,23 @@ def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: 
 
     rates = {"model_rate": model.sample_rate, "hop": model.hop, "n_fft": model.n_fft}
     uppers = [UpperBand(sample_rate, **rates) for _ in survey.groups]
-    stride = windows.stride * model.sample_rate // (sample_rate * model.hop)  # in frames of the model
+    span = sample_rate * model.hop
+    stride = round(windows.stride * model.sample_rate / span)  # in frames of the model
+    overlap = windows.overlap * model.sample_rate // span
+    finders = [gains_of_windows(model, windows.count, stride, overlap) for _ in survey.groups]
 
     def mix(number: int, window: Samples) -> Samples:
         enhanced = np.empty_like(window)
-        for group, upper in zip(survey.groups, uppers, strict=True):
+        for group, upper, find_gain in zip(survey.groups, uppers, finders, strict=True):
             part = window[:, group.channels]
             enhanced[:, group.channels] = enhance_window(
-                part, sample_rate, model, level=group.level, upper=upper, first_frame=number * stride
+                part,
+                sample_rate,
+                model,
+                find_gain,
+                level=level_for(model, group.level),
+                upper=upper,
+                first_frame=number * stride,
             )
         if not np.isfinite(enhanced).all():
             raise InputError(
@@ -59,7 +96,14 @@ def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: 
 
 @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
 def enhance_window(
-    window: Samples, sample_rate: int, model: Backend, *, level: float, upper: UpperBand, first_frame: int
+    window: Samples,
+    sample_rate: int,
+    model: Transform,
+    find_gain: GainFinder,
+    *,
+    level: float,
+    upper: UpperBand,
+    first_frame: int,
 ) -> Samples:
     """Enhance all channels of a window with the gain that the model finds for their mean.
 
@@ -74,17 +118,65 @@ def enhance_window(
     """
     low = resample(window, sample_rate, model.sample_rate)
     spectrum = stft(low.T, model.n_fft, model.hop)  # (C, T, F)
-    reference = spectrum.mean(0, keepdims=True) / level
-    gain = model.gain(reference)  # (1, T, F)
+    ratio = sample_rate / model.sample_rate
+    seen = min(ratio, 1.0)
+    reference = fill_empty(spectrum.mean(0, keepdims=True) / level, seen=seen)
+    gain = find_gain(reference)  # (1, T, F)
     filtered = np.ascontiguousarray(istft(spectrum * gain, model.n_fft, model.hop, len(low)).T)  # (M, C)
     if sample_rate == model.sample_rate:
         return filtered
 
-    length, ratio = len(window), sample_rate / model.sample_rate
+    length = len(window)
     high = window - resample(low, model.sample_rate, sample_rate, length)
-    frame_gain = high_band_gain(reference[0], gain[0], seen=min(ratio, 1.0))
+    frame_gain = high_band_gain(reference[0], gain[0], seen=seen)
     if ratio > 1:
         powers = upper.powers(window.mean(1), range(len(frame_gain)))
         frame_gain = upper.gains(frame_gain, powers, first_frame)
     high *= over_samples(frame_gain, hop=model.hop * ratio, length=length)
     return resample(filtered, model.sample_rate, sample_rate, length) + high
+
+
+def level_for(model: Backend, level: float) -> float:
+    """What a recording of this level is divided by before the model sees it.
+
+    A model that never looks ahead follows the level by itself and should hear what it hears in a stream. Only very
+    faint and very loud recordings are divided: their levels are not those it was trained with.
+    """
+    least, most = _USUAL_LEVELS
+    return 1.0 if _continues(model) and least < level < most else level
+
+
+def gains_of_windows(model: Backend, count: int, stride: int, overlap: int) -> GainFinder:
+    """The gains that a model finds for `count` windows of `stride` and `overlap` frames.
+
+    A model that looks ahead takes every window by itself. A causal one carries its memory from window to window, so
+    that it gives for a recording what it gives for a stream. A single window passes whole.
+    """
+    return _Continued(model, stride, overlap // 2) if count > 1 and _continues(model) else model.gain
+
+
+def _continues(model: Backend) -> TypeGuard[MemoryBackend]:
+    return isinstance(model, MemoryBackend) and model.causal
+
+
+class _Continued:
+    """Every frame passes the model once, in the window in which it is further from the edge.
+
+    Half of an overlap, `shared` frames, belongs to the window before it and half to the window after it.
+    """
+
+    def __init__(self, model: MemoryBackend, stride: int, shared: int) -> None:
+        self._model, self._stride, self._shared = model, stride, shared
+        self._memory: Memory = ()
+        self._known: Spectrum | None = None  # the gains of the frames that were the last window's
+
+    def __call__(self, spectrum: Spectrum) -> Spectrum:
+        known = spectrum[:, :0] if self._known is None else self._known
+        end = self._stride + self._shared
+        own, self._memory = self._model.gain_after(spectrum[:, known.shape[1] : end], self._memory)
+        gains = [known, own]
+        if spectrum.shape[1] > end:  # they fade out, and the next window has them again
+            gains.append(self._model.gain_after(spectrum[:, end:], self._memory)[0])
+        gain = np.concatenate(gains, axis=1)
+        self._known = gain[:, self._stride : end]
+        return gain

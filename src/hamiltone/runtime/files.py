@@ -14,20 +14,20 @@ from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
 from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
-from hamiltone.runtime.enhancement import enhance_blocks
+from hamiltone.runtime.enhancement import WINDOW_SECONDS, Model, Settings, enhance_blocks
+from hamiltone.runtime.extras import Extras
+from hamiltone.runtime.faults import FAULTS, fault_of
 from hamiltone.runtime.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
 from hamiltone.runtime.keep import Passages, beyond, outside
-from hamiltone.runtime.picture import draw_picture, require_matplotlib
-from hamiltone.runtime.preview import check_preview_seconds, write_preview
-from hamiltone.runtime.recording import Recording, examine
-from hamiltone.runtime.settings import WINDOW_SECONDS, Model, Settings
+from hamiltone.runtime.survey import Recording, examine
 
 _COPY_FRAMES = 65536
 
 
 @dataclass(frozen=True)
 class FileReport:
-    """The outcome of one file. `rtf` is processing time over duration; after an `error` there is no output.
+    """The outcome of one file. `rtf` is processing time over duration; after an `error` there is no output, unless only
+    the preview or the picture failed.
 
     If the output existed already and was left unchanged, only a `note` says so. `scale` is below one if the whole file
     was made softer, since its peaks exceed what the output can hold.
@@ -72,12 +72,15 @@ def enhance_file(
     `progress` is called with the seconds of audio written so far.
     """
     settings = Settings(resolve_model(model), strength, window_seconds, keep)
-    extras = _Extras(preview, picture, overwrite)
+    extras = Extras(preview, picture, overwrite)
     job = Job(Path(source), Path(target))
     check_jobs([job], overwrite=overwrite)
     if not overwrite:
         refuse_existing(job)
-    return _run(job, settings, extras, progress or (lambda seconds: None))
+    report = _run(job, settings, extras, progress or (lambda seconds: None))
+    if report.error:
+        raise InputError(report.error)
+    return report
 
 
 def enhance_paths(
@@ -100,7 +103,7 @@ def enhance_paths(
     a result are skipped unless `overwrite` is given. `progress` is called with the seconds of audio done and in total.
     """
     settings = Settings(resolve_model(model), strength, window_seconds, keep)
-    extras = _Extras(preview, picture, overwrite)
+    extras = Extras(preview, picture, overwrite)
     plan = plan_jobs(sources, out, overwrite=overwrite)
     if keep and len(plan.jobs) > 1:
         raise InputError("passages to keep belong to one recording; give one file")
@@ -109,7 +112,7 @@ def enhance_paths(
 
 
 def _run_all(
-    plan: Plan, kept: set[Job], settings: Settings, extras: "_Extras", progress: Callable[[float, float], None]
+    plan: Plan, kept: set[Job], settings: Settings, extras: Extras, progress: Callable[[float, float], None]
 ) -> Iterator[FileReport]:
     for path, reason in plan.faults.items():
         yield FileReport(str(path), error=reason)
@@ -134,8 +137,10 @@ def _run_all(
 
         try:
             report = _run(job, settings, extras, advance)
-        except InputError as error:
-            report = FileReport(str(job.source), error=str(error))
+        except BrokenPipeError:  # the reader of the progress has gone
+            raise
+        except FAULTS as error:
+            report = FileReport(str(job.source), error=fault_of(job.source, error))
         done += duration
         progress(done, total)
         yield report
@@ -144,50 +149,11 @@ def _run_all(
 def _promised_seconds(path: Path) -> float:
     try:
         return probe(path).seconds
-    except InputError:  # reported when this file is processed
+    except FAULTS:  # reported when this file is processed
         return 0.0
 
 
-@dataclass(frozen=True)
-class _Extras:
-    """What is written beside the results, and which files it must not replace."""
-
-    preview: float | None
-    picture: bool
-    overwrite: bool
-    taken: frozenset[str] = frozenset()
-    shared_stems: frozenset[Path] = frozenset()
-
-    def __post_init__(self) -> None:
-        if self.preview is not None:
-            check_preview_seconds(self.preview)
-        if self.picture:
-            require_matplotlib()
-
-    def paths(self, job: Job) -> tuple[Path | None, Path | None]:
-        """Where the preview and the picture go, if they are wanted."""
-        target = job.target
-        base = target.name if target.with_suffix("") in self.shared_stems else target.stem
-        preview = target.with_name(f"{base}.preview.wav") if self.preview is not None else None
-        picture = target.with_name(f"{base}.png") if self.picture else None
-        for path in filter(None, (preview, picture)):
-            if os.path.realpath(target) == os.path.realpath(job.source):
-                raise InputError(f"{target}: a preview or a picture needs the source, which would be replaced")
-            if os.path.realpath(path) in {os.path.realpath(job.source), *self.taken}:
-                raise InputError(f"{path}: is an input or a result and would be replaced; choose another output")
-            if is_there(path) and not self.overwrite:
-                raise InputError(f"{path}: exists already; to replace it, give --overwrite")
-        return preview, picture
-
-    def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> None:
-        """Write them from the finished files."""
-        if preview is not None and self.preview is not None:
-            write_preview(job.source, job.target, preview, self.preview)
-        if picture is not None:
-            draw_picture(job.source, job.target, picture, seconds=seconds)
-
-
-def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[float], None]) -> FileReport:
+def _run(job: Job, settings: Settings, extras: Extras, progress: Callable[[float], None]) -> FileReport:
     started = time.perf_counter()
     preview, picture = extras.paths(job)
     recording = examine(job.source, settings.model.sample_rate)
@@ -198,12 +164,14 @@ def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[floa
     scale = 1.0 if survey.peak <= 1 or holds_peaks(encoding, info.encoding) else 1 / survey.peak
     written = 0
     with open_writer(job.target, encoding, info, survey.frames) as writer:
+        if not extras.overwrite:
+            writer.spare_others()
         for block in _output_blocks(recording, settings, encoding):
             writer.write(block if scale == 1 else block * block.dtype.type(scale))
             written += len(block)
             progress(written / info.sample_rate)
     seconds = survey.frames / info.sample_rate
-    extras.write(job, preview, picture, seconds)
+    error = extras.write(job, preview, picture, seconds)
 
     elapsed = time.perf_counter() - started
     notes = [recording.damage, _softer(scale), _clipped(writer.clipped), beyond(settings.keep, seconds), writer.note]
@@ -216,9 +184,10 @@ def _run(job: Job, settings: Settings, extras: _Extras, progress: Callable[[floa
         elapsed=elapsed,
         rtf=elapsed / seconds,
         scale=scale,
-        preview=str(preview) if preview else None,
-        picture=str(picture) if picture else None,
+        preview=str(preview) if preview and not error else None,
+        picture=str(picture) if picture and not error else None,
         note="; ".join(filter(None, notes)) or None,
+        error=error or None,
     )
 
 
@@ -237,12 +206,14 @@ def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding)
     info = recording.info
     if settings.strength > 0:
         with recording.open(info.path) as reader:
-            blocks = enhance_blocks(reader.read, recording.survey, settings, info.sample_rate, name=str(info.path))
+            read = recording.second_pass(reader)
+            blocks = enhance_blocks(read, recording.survey, settings, info.sample_rate, name=str(info.path))
             yield from _restore(blocks, recording, settings.keep) if settings.keep else blocks
         return
     exact = encoding.subtype in PCM_BITS and encoding.subtype == info.encoding.subtype
     with recording.open(info.path, "int32" if exact else "float64") as reader:
-        while len(block := reader.read(_COPY_FRAMES)):
+        read = recording.second_pass(reader)
+        while len(block := read(_COPY_FRAMES)):
             yield block
 
 
@@ -250,7 +221,8 @@ def _restore(blocks: Iterator[Block], recording: Recording, passages: Passages) 
     """The blocks, which are in float32 and rounded at seams, with the source's own samples in every passage."""
     info, start = recording.info, 0
     with recording.open(info.path, "float64") as reader:
+        read = recording.second_pass(reader)
         for block in blocks:
             kept = outside(passages, start, len(block), info.sample_rate) == 0
-            yield np.where(kept, reader.read(len(block)), block)
+            yield np.where(kept, read(len(block)), block)
             start += len(block)

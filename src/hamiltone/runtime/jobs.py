@@ -100,8 +100,9 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
         folder = named.with_name(f"{named.name}.enhanced")
     closed: list[OSError] = []
     files = sorted(path for path in _walk(source, closed) if _is_recording(path))
-    results = Path(os.path.realpath(folder))
-    files = [path for path in files if results not in Path(os.path.realpath(path)).parents]
+    results, place = Path(os.path.realpath(folder)), Path(os.path.realpath(source))
+    if results not in (place, *place.parents):  # else results replace their sources, or lie above them
+        files = [path for path in files if results not in Path(os.path.realpath(path)).parents]
     for error in closed:
         faults[Path(error.filename)] = f"{error.filename}: cannot read the folder: {error.strerror}"
     if not files and not closed:

@@ -59,14 +59,27 @@ class OnnxGraph:
         return self.description.kind == "step"
 
     def gain(self, spectrum: Spectrum) -> Spectrum:
-        """The gain of all frames of a recording; a step graph takes them one after the other, from its first state."""
+        """The gain of all frames of a recording."""
+        return self.gain_after(spectrum, ())[0]
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model never looks ahead, so that it can go on from the states after some frames."""
+        return bool(self.description.states)
+
+    def gain_after(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:
+        """The gain of the next frames and the states after them; an empty tuple stands for the first frame.
+
+        A step graph takes one frame after the other.
+        """
+        states = states or self.first_states()
         if not self.streams:
-            return self._run(spectrum, ())[0]
-        states, gains = self.first_states(), []
+            return self._run(spectrum, states)
+        gains = []
         for frame in range(spectrum.shape[1]):
             gain, states = self._run(spectrum[:, frame : frame + 1], states)
             gains.append(gain)
-        return np.concatenate(gains, axis=1)
+        return np.concatenate(gains, axis=1), states
 
     def first_states(self) -> States:
         """The states before the first frame."""
@@ -75,7 +88,7 @@ class OnnxGraph:
     def step(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:
         """The gain of the next frame ``(1, 1, F)`` of a stream, and the states after it."""
         if not self.streams:
-            raise ValueError("this graph looks ahead: it enhances recordings, not streams")
+            raise ValueError("this graph takes whole windows, not the frames of a stream; gain and gain_after run it")
         return self._run(spectrum, states)
 
     def _run(self, spectrum: Spectrum, states: States) -> tuple[Spectrum, States]:

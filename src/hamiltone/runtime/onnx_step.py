@@ -18,6 +18,8 @@ class OnnxStep:
     """
 
     def __init__(self, graph: OnnxGraph, name: str | Path = "this graph") -> None:
+        if not graph.streams and graph.causal:
+            raise InputError(f"{name} takes whole windows, not the frames of a stream; export it without --window")
         if not graph.streams:
             raise InputError(f"{name} looks ahead: it enhances recordings, not streams; choose live")
         self._graph, self._states = graph, graph.first_states()

@@ -77,7 +77,7 @@ class Resampler:
 
 
 def resample(block: Samples, source_rate: int, target_rate: int, length: int | None = None) -> Samples:
-    """A whole block as if silence surrounded it; sample zero stays at time zero.
+    """A whole block as if silence surrounded it; sample zero stays at time zero, and digital silence is silent.
 
     Shape:
         block: float32 ``(L, C)``
@@ -95,9 +95,19 @@ def resample(block: Samples, source_rate: int, target_rate: int, length: int | N
     response = _response(source_rate, target_rate, periods)
     result = np.empty((length, block.shape[1]), np.float32)
     for channel, samples in enumerate(block.T):
-        spectrum = np.fft.rfft(samples, periods * down)[: len(response)]
+        # In double precision: what rounding leaves before an onset would be loud to a model that follows the level.
+        spectrum = np.fft.rfft(samples.astype(np.float64), periods * down)[: len(response)]
         result[:, channel] = np.fft.irfft(spectrum * response, periods * up)[:length]
+        result[_is_silent(samples, np.arange(length) * down // up, reach), channel] = 0
     return result
+
+
+def _is_silent(samples: Samples, places: NDArray[np.int64], reach: int) -> NDArray[np.bool_]:
+    """Whether all samples within `reach` of these places are zero: the transform would leave faint noise there."""
+    sounding = np.concatenate([[0], np.cumsum(samples != 0)])
+    first, last = (np.clip(places + edge, 0, len(samples)) for edge in (-reach, reach + 2))
+    silent: NDArray[np.bool_] = sounding[first] == sounding[last]
+    return silent
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ from hamiltone.audio.formats import to_pcm
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import StepBackend, resolve_step
-from hamiltone.runtime.bands import high_band_gain
+from hamiltone.runtime.bands import fill_empty, high_band_gain
 from hamiltone.runtime.fifo import Fifo
 from hamiltone.runtime.frames import Frames
 from hamiltone.runtime.resampling import Resampler
@@ -186,10 +186,10 @@ class Stream:
         spectrum = self._frames.analyse(hop)
         high, seen = [], min(self.sample_rate / self._model_rate, 1.0)
         for channels, backend, upper in zip(self._groups, self._backends, self._uppers, strict=True):
-            reference = spectrum[channels].mean(0)
+            reference = fill_empty(spectrum[channels].mean(0), seen=seen)
             gain = backend.step(reference)
             if not np.abs(gain).max() < _LARGEST_GAIN:
-                raise InputError("the model's gain is NaN or beyond all bounds; the model is damaged or diverged")
+                raise InputError("the model's gain is NaN or absurdly large; the model is damaged or diverged")
             high.append(self._upper_gain(upper, channels, float(high_band_gain(reference, gain, seen=seen))))
             spectrum[channels] *= gain
         filtered = self._frames.synthesise(spectrum)

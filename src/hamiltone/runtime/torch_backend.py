@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hamiltone.errors import InputError
-from hamiltone.runtime.backend import Spectrum
+from hamiltone.runtime.backend import Memory, Spectrum
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,6 +55,19 @@ class TorchGain(_TorchModel):
 
         with torch.inference_mode():
             return self._model.gain(self._tensor(spectrum)).cpu().numpy()
+
+    @property
+    def causal(self) -> bool:
+        """Whether the model never looks ahead."""
+        return self._model.streams
+
+    def gain_after(self, spectrum: Spectrum, memory: Memory) -> tuple[Spectrum, Memory]:
+        """The gain of the next frames, and the memory after them."""
+        import torch
+
+        with torch.inference_mode():
+            gain, memory = self._model.step(self._tensor(spectrum), memory)
+            return gain.cpu().numpy(), memory
 
 
 class TorchStep(_TorchModel):

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from hamiltone.audio.formats import to_pcm
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
-from hamiltone.runtime.enhancement import enhance_blocks
-from hamiltone.runtime.settings import WINDOW_SECONDS, Model, Settings
+from hamiltone.runtime.enhancement import WINDOW_SECONDS, Model, Settings, enhance_blocks
 from hamiltone.runtime.survey import survey_recording
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import ceil, gcd, lcm
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ Read = Callable[[int], NDArray[Any]]
 
 WHOLE = 1.2
 """How much longer than a window a recording may be before it is divided."""
+_OVERLAP = 0.4  # seconds
+_LONGEST_GRID = 2.0  # seconds
 _MOST_SAMPLES = 2**25  # of a window, over all channels
 
 
@@ -47,18 +50,21 @@ def plan_windows(frames: int, *, sample_rate: int, model_rate: int, hop: int, se
     A recording of up to 1.2 times the length of a window stays whole. Windows start where a sample of the model's rate
     and a frame of its STFT fall exactly on a sample of the recording, so that every window has the same grid as the
     whole recording. Such positions occur once per hop at common rates, and once in one or two seconds at odd ones such
-    as 44101 Hz, which may lengthen a short window. The overlap is a tenth of the longest window.
+    as 44101 Hz, which may lengthen a short window. With some hops they are minutes apart; then windows start at the
+    sample nearest to a frame. They overlap by 0.4 s, or a tenth of a short window.
     """
     if frames <= WHOLE * seconds * sample_rate:
         return Windows(frames, frames, 0)
-    common = gcd(sample_rate, model_rate)
-    period, model_period = sample_rate // common, model_rate // common  # as many frames as samples of the model's rate
-    grid = lcm(model_period, hop) // model_period * period
-    longest = max(int(0.9 * seconds * sample_rate) // grid, 1) * grid
-    overlap = longest // 9
-    count = Windows(frames, longest, overlap).count
-    stride = max(ceil((frames - overlap) / (count * grid)), 1) * grid
-    return Windows(frames, stride, overlap)
+    overlap = int(min(_OVERLAP, seconds / 10) * sample_rate)
+    room = int(seconds * sample_rate - overlap)
+    model_frame = Fraction(hop * sample_rate, model_rate)  # in samples of the recording
+    grid = model_frame * model_frame.denominator
+    if grid > max(room, _LONGEST_GRID * sample_rate):
+        grid = model_frame
+    longest = max(room // grid, 1) * grid
+    count = ceil((frames - overlap) / longest)
+    stride = ceil((frames - overlap) / (count * grid)) * grid
+    return Windows(frames, round(stride), overlap)
 
 
 def cut(read: Read, windows: Windows) -> Iterator[NDArray[Any]]:
