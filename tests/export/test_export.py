@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import hamiltone.export.graph
+import hamiltone.export.write
 from cases import randomise_
 from hamiltone.export import export
 from hamiltone.export.check import MismatchError
@@ -96,10 +97,24 @@ def test_a_model_that_streams_can_become_a_graph_of_windows(exported, tmp_path: 
     enhancer, checkpoint, _ = exported("step")
     export(checkpoint, tmp_path / "window.onnx", window=True)
     graph = OnnxGraph(tmp_path / "window.onnx", threads=1)
-    assert (graph.streams, graph.description.latency, graph.description.states) == (False, None, ())
+    assert (graph.streams, graph.causal, graph.description.latency) == (False, True, None)
+    frames = spectrum(20)
     with torch.no_grad():
-        expected = enhancer.gain(spectrum(20)).numpy()
-    np.testing.assert_allclose(graph.gain(spectrum(20).numpy()), expected, atol=1e-4)
+        expected = enhancer.gain(frames).numpy()
+    np.testing.assert_allclose(graph.gain(frames.numpy()), expected, atol=1e-4)
+
+
+def test_such_a_graph_goes_on_where_it_stopped(exported, tmp_path: Path) -> None:
+    enhancer, checkpoint, _ = exported("step")
+    export(checkpoint, tmp_path / "window.onnx", window=True)
+    graph, frames = OnnxGraph(tmp_path / "window.onnx", threads=1), spectrum(20).numpy()
+    gains, states = [], ()
+    for part in np.split(frames, [2, 9, 10], axis=1):
+        gain, states = graph.gain_after(part, states)
+        gains.append(gain)
+    with torch.no_grad():
+        expected = enhancer.gain(torch.from_numpy(frames)).numpy()
+    np.testing.assert_allclose(np.concatenate(gains, axis=1), expected, atol=1e-4)
 
 
 def test_a_stream_through_the_file_sounds_as_through_the_model(exported) -> None:
@@ -144,6 +159,23 @@ def test_a_mismatch_is_an_error_and_leaves_no_file(tmp_path: Path, monkeypatch: 
     with pytest.raises(MismatchError, match="the exported graph differs"):
         export(tmp_path / "model.safetensors", tmp_path / "model.onnx")
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_a_window_graph_whose_next_state_is_wrong_is_refused(
+    exported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its gains from the first states are right."""
+
+    class Wrong(hamiltone.export.graph.StateGraph):
+        def forward(self, spectrum: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
+            gain, *after, last = super().forward(spectrum, *states)
+            return gain, *after, 0.5 * last
+
+    _, checkpoint, _ = exported("step")
+    monkeypatch.setattr(hamiltone.export.write, "StateGraph", Wrong)
+    with pytest.raises(MismatchError, match="the exported graph in two parts differs"):
+        export(checkpoint, tmp_path / "window.onnx", window=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_eight_bits_are_near_and_say_so(exported) -> None:

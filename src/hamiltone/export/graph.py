@@ -11,7 +11,7 @@ Named = dict[str, Tensor]
 
 
 class WindowGraph(nn.Module):
-    """`Enhancer.gain` of a folded model.
+    """`Enhancer.gain` of a folded model that looks ahead.
 
     Shape:
         spectrum: ``(1, T, F, 2)``, real and imaginary parts
@@ -29,13 +29,13 @@ class WindowGraph(nn.Module):
         return pair_gain(*self.network(features))
 
 
-class StepGraph(nn.Module):
-    """`Enhancer.step` of a folded model, one frame at a time.
+class StateGraph(nn.Module):
+    """`Enhancer.step` of a folded model that never looks ahead, for one frame or many.
 
     Shape:
-        spectrum: ``(1, 1, F, 2)``, real and imaginary parts
+        spectrum: ``(1, T, F, 2)``, real and imaginary parts
         states: the level's, then the network's, as `first_states` has them
-        returns: the gain, as the spectrum, and the states after the frame
+        returns: the gain, as the spectrum, and the states after the last frame
     """
 
     def __init__(self, model: Enhancer) -> None:

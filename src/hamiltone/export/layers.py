@@ -129,7 +129,7 @@ class Attention(nn.Module):
         self.scale = SharedScore.scale.factor(head_dim)
         gain = torch.ones(self.heads, 4, head_dim)
         self.norms = nn.ModuleList()
-        for norm in (attention.key_norm, attention.query_norm):  # the queries come last: they bear both gains
+        for norm in (attention.key_norm, attention.query_norm):  # the queries come last: they carry both gains
             if isinstance(norm, QRMSNorm):
                 gain = gain * norm.gain.detach()
                 last = norm is attention.query_norm

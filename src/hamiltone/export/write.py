@@ -17,7 +17,7 @@ import hamiltone
 from hamiltone.atomic import write_bytes
 from hamiltone.errors import InputError
 from hamiltone.export.check import check_graph
-from hamiltone.export.graph import StepGraph, WindowGraph, first_states
+from hamiltone.export.graph import StateGraph, WindowGraph, first_states
 from hamiltone.models import bundled, folded, load_checkpoint
 from hamiltone.models.checkpoint import Header
 from hamiltone.models.configs import to_json
@@ -103,16 +103,16 @@ def make_graph(source: Path, licence: str = "", *, window: bool = False) -> tupl
 
 def describe(model: Enhancer, header: Header, source: Path, licence: str, *, window: bool = False) -> Description:
     """The description that the file carries."""
-    stft, streams = model.stft, model.streams and not window
+    stft, steps = model.stft, model.streams and not window
     ours = source in bundled().values()
     with torch.no_grad():
-        states = {name: tuple(state.shape) for name, state in first_states(model).items()} if streams else {}
+        states = {name: tuple(state.shape) for name, state in first_states(model).items()} if model.streams else {}
     return Description(
-        kind="step" if streams else "window",
+        kind="step" if steps else "window",
         sample_rate=model.sample_rate,
         n_fft=stft.n_fft,
         hop=stft.hop,
-        latency=stft.n_fft if streams else None,  # a sample is final after the last frame that contains it
+        latency=stft.n_fft if steps else None,  # a sample is final after the last frame that contains it
         licence=licence or ("Apache-2.0" if ours else UNSTATED),
         checkpoint=hashlib.sha256(source.read_bytes()).hexdigest(),
         version=hamiltone.__version__,
@@ -127,16 +127,16 @@ def _trace(model: Enhancer, description: Description) -> "ir.Model":
     from hamiltone.export.reshapes import tidy
 
     states, step = description.states, description.kind == "step"
-    module = StepGraph(model) if step else WindowGraph(model)
+    module = StateGraph(model) if model.streams else WindowGraph(model)
     frames = 1 if step else _TRACED_FRAMES
-    shapes = None if step else ({1: torch.export.Dim("frames", min=2)},)
+    axes = {1: torch.export.Dim("frames", min=2)}
+    shapes = None if step else (axes, (None,) * len(states)) if states else (axes,)
     spectrum = torch.randn(1, frames, description.bins, 2)
+    inputs = (spectrum, *(torch.zeros(state.shape) for state in states))
     with _quiet():
         program = torch.onnx.export(
-            module.eval(),
-            (spectrum, *(torch.zeros(state.shape) for state in states)),
+            torch.export.export(module.eval(), inputs, dynamic_shapes=shapes),
             dynamo=True,
-            dynamic_shapes=shapes,
             input_names=[SPECTRUM, *(state.name for state in states)],
             output_names=[GAIN, *(state.next for state in states)],
             verbose=False,
