@@ -117,7 +117,7 @@ def test_what_cannot_be_compared_is_an_error(estimate: np.ndarray, target: np.nd
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no metric called mos; there are pesq, stoi"):
+    with pytest.raises(InputError, match="no metric called mos; choose from pesq, stoi"):
         compute(["mos", "sisdr"], NOISY, SPEECH, RATE)
 
 

@@ -41,6 +41,15 @@ def test_bounds_leave_room_for_what_there_is(family: str) -> None:
         assert from_json(to_json(config)) == config
 
 
+@pytest.mark.parametrize("family", ["paper", "compact", "rows"])
+def test_a_second_has_at_most_two_thousand_frames(family: str) -> None:
+    """Attention over the frames of a second would take minutes."""
+    from_json(_changed(family, n_fft=400, hop=96, sample_rate=192_000))
+    for sizes in ({"n_fft": 16, "hop": 1}, {"n_fft": 400, "hop": 95}):
+        with pytest.raises(InputError, match="at most 2,000 frames per second"):
+            from_json(_changed(family, **sizes, sample_rate=192_000))
+
+
 def test_tuples_are_short() -> None:
     with pytest.raises(InputError, match="channels must be a list of at most 16 numbers"):
         from_json(_changed("compact", channels=[1] * 17))

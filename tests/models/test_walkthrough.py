@@ -1,13 +1,17 @@
 """The shapes in docs/walkthrough.md are those of the two walks."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from typer.testing import CliRunner
 
@@ -61,8 +65,6 @@ def spy(monkeypatch: pytest.MonkeyPatch, owner: Any, attribute: str, record: Cal
 
 
 def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, monkeypatch):
-    import soundfile
-
     voice = np.random.default_rng(0).standard_normal(44_100) * 0.1
     soundfile.write(tmp_path / "talk.wav", np.stack([voice, 0.8 * voice], 1), 44_100)
     model, seen = load(), {}
@@ -109,6 +111,36 @@ def test_the_walk_through_the_papers_network_has_the_shapes_of_the_page(monkeypa
     page = claims("The paper's network")
     assert len(page) >= 14
     assert {name: seen.get(name) for name in page} == page
+
+
+WALK = """
+import sys
+files = set()
+
+def look(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and "__qualname__" not in code.co_names and code.co_name != "<module>":
+        files.add(code.co_filename)
+
+sys.setprofile(look)
+from hamiltone.__main__ import main
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    print("\\n".join(sorted(files)))
+"""
+
+
+def test_the_walk_is_short_and_every_file_on_it_is_on_the_page(tmp_path):
+    """Files in which a function runs; the bodies of modules and classes, which an import runs, do not count."""
+    soundfile.write(tmp_path / "talk.wav", 0.1 * np.random.default_rng(0).standard_normal((44_100, 2)), 44_100)
+    command = [sys.executable, "-c", WALK, "enhance", "talk.wav", "-o", "out.wav", "--json"]
+    out = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    run = {Path(line).relative_to(PACKAGE) for line in out.splitlines() if line.startswith(f"{PACKAGE}{os.sep}")}
+    assert 20 < len(run) < 30, sorted(run)
+    page = PAGE.read_text().split("## The paper's network")[0]
+    assert [str(path) for path in sorted(run) if f"`{path.as_posix()}`" not in page] == []
 
 
 def test_every_file_on_the_walk_is_there():

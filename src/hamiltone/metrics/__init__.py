@@ -135,7 +135,7 @@ def check_metrics(names: Iterable[str]) -> None:
 
 def _check_names(names: Iterable[str]) -> None:
     if unknown := [name for name in names if name not in METRICS]:
-        raise InputError(f"no metric called {', '.join(unknown)}; there are {', '.join(METRICS)}")
+        raise InputError(f"no metric called {', '.join(unknown)}; choose from {', '.join(METRICS)}")
 
 
 def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None, sample_rate: int) -> Scores:
@@ -156,7 +156,7 @@ def compute(names: Iterable[str], estimate: ArrayLike, target: ArrayLike | None,
     _check_names(names)
     if target is None and (blind := [name for name in names if name not in WITHOUT_REFERENCE]):
         raise InputError(
-            f"{', '.join(blind)}: needs a clean reference; without one there are {', '.join(WITHOUT_REFERENCE)}"
+            f"{', '.join(blind)}: needs a clean reference; without one choose from {', '.join(WITHOUT_REFERENCE)}"
         )
     pair = _Pair(estimate, estimate if target is None else target, sample_rate)
     scores = Scores()

@@ -44,6 +44,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "vocabulary": (1, 10_000_000),
 }
 """The range of each number of a configuration: wider than what is useful, but still buildable."""
+_MOST_FRAMES = 2000  # per second; attention over time is quadratic in them
 _LONGEST = 16  # of the tuples of a configuration
 
 
@@ -52,19 +53,33 @@ class EnhancerConfig:
     """The paper's family; sizes count quaternions, and each dilation makes a dense block."""
 
     block: Block
+    """The blocks of the bottleneck."""
     attention: str
+    """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`; `qtn`, `none`."""
     feed_forward: int = 64
+    """Quaternions between the two layers of a feed-forward."""
     encoder_dilations: tuple[int, ...] = (1, 2, 4)
+    """Dilation of each dense block of the encoder."""
     decoder_dilations: tuple[int, ...] = (8, 4, 2)
+    """Dilation of each dense block of the decoder."""
     channels: int = 16
+    """Quaternion channels of the feature maps."""
     heads: int = 4
+    """Heads; they must divide the quaternions of a position."""
     layers: int = 2
+    """Blocks along each axis."""
     kernel_size: int = 31
+    """Length of the convolution of a block."""
     dropout: float = 0.1
+    """Probability with which whole quaternions and attention weights are dropped."""
     real_valued: bool = False
+    """Whether to build the real-valued twin."""
     n_fft: int = 400
+    """Samples of a frame."""
     hop: int = 100
+    """Samples between frames."""
     sample_rate: int = 16_000
+    """The sample rate of the model in Hz."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -84,21 +99,37 @@ class CompactConfig:
     """
 
     attention: str = "shared"
+    """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`."""
     channels: tuple[int, ...] = (6, 12)
+    """Quaternion channels of the feature maps, for each stage."""
     dilations: tuple[int, ...] = (1, 2)
+    """Dilation in time of each stage."""
     feed_forward: int = 24
+    """Quaternions between the two layers of a feed-forward."""
     heads: int = 2
+    """Heads; they must divide the quaternions of a position."""
     layers: int = 2
+    """Blocks along each axis."""
     kernel_size: int = 15
+    """Length of the convolution of a block."""
     dropout: float = 0.0
+    """Probability with which whole quaternions and attention weights are dropped."""
     exponent: float = 0.3
+    """The power to which magnitudes are raised in the features."""
     mask_limit: float = 1.2
+    """The largest value of the mask."""
     bands: int = 129
+    """Bands that the network sees instead of the bins; 0 for the bins."""
     norm: Literal["layer", "batch"] = "layer"
+    """The norm of a block: `batch` folds away for inference."""
     decay: float = 0.0
+    """Decay per frame of the running level that the network sees; 0 is the level of the whole recording."""
     n_fft: int = 512
+    """Samples of a frame."""
     hop: int = 256
+    """Samples between frames."""
     sample_rate: int = 16_000
+    """The sample rate of the model in Hz."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -124,22 +155,39 @@ class RowConfig:
     """
 
     attention: str = "shared"
+    """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`."""
     causal: bool = True
+    """Whether no frame looks ahead, so that the model runs on a stream."""
     channels: int = 12
+    """Quaternion channels of the encoder."""
     dim: int = 12
+    """Quaternions of a position in the attention."""
     memory: int = 12
+    """Quaternions of the state of a recurrent unit."""
     rows: int = 24
+    """Rows between which attention runs."""
     blocks: int = 4
+    """Blocks of a recurrence along time and attention along frequency."""
     heads: int = 4
+    """Heads; they must divide the quaternions of a position."""
     residuals: int = 1
+    """Residual blocks of the encoder, and of the decoder."""
     kernel_size: int = 8
+    """Length of the encoder's convolution along frequency."""
     stride: int = 4
+    """Bins that become one row of the encoder."""
     decay: float = 0.97
+    """Decay per frame of the running level that the network sees; 0 is the level of the whole recording."""
     exponent: float = 0.3
+    """The power to which magnitudes are raised in the features."""
     mask_limit: float = 1.2
+    """The largest value of the mask."""
     n_fft: int = 512
+    """Samples of a frame."""
     hop: int = 256
+    """Samples between frames."""
     sample_rate: int = 16_000
+    """The sample rate of the model in Hz."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -159,16 +207,27 @@ class VisionConfig:
     """The paper's image classifier; `channels` has an entry per stage, and all stages but the first halve the image."""
 
     attention: str = "shared"
+    """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`; or `qtn`."""
     channels: tuple[int, ...] = (16, 32, 64, 64)
+    """Quaternion channels of the feature maps, for each stage."""
     blocks: int = 2
+    """Residual blocks of a stage."""
     feed_forward: int = 256
+    """Quaternions between the two layers of a feed-forward."""
     heads: int = 4
+    """Heads; they must divide the quaternions of a position."""
     layers: int = 2
+    """Layers of the Transformer."""
     dropout: float = 0.1
+    """Probability with which whole quaternions and attention weights are dropped."""
     classes: int = 100
+    """Classes; the data set it."""
     size: int = 32
+    """Pixels of a side; the data set it."""
     mean: tuple[float, float, float] = (0.507, 0.487, 0.441)
+    """Mean of the red, green and blue of all images."""
     std: tuple[float, float, float] = (0.267, 0.256, 0.276)
+    """Standard deviation of the red, green and blue."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -188,15 +247,25 @@ class TextConfig:
     """The paper's text classifier; `vocabulary` counts words, with padding and the unknown word."""
 
     attention: str = "shared"
+    """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`."""
     vocabulary: int = 2
+    """Words; the data set it."""
     dim: int = 32
+    """Quaternions of a position in the attention."""
     feed_forward: int = 128
+    """Quaternions between the two layers of a feed-forward."""
     heads: int = 4
+    """Heads; they must divide the quaternions of a position."""
     layers: int = 2
+    """Layers of the Transformer."""
     dropout: float = 0.1
+    """Probability with which whole quaternions and attention weights are dropped."""
     embedding_dropout: float = 0.1
+    """Probability with which quaternions of the embedding are dropped."""
     classes: int = 2
+    """Classes; the data set it."""
     limit: int = 64
+    """Words of a sentence at most."""
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -228,6 +297,9 @@ def _check_numbers(config: "Config") -> None:
     n_fft, hop = getattr(config, "n_fft", 16), getattr(config, "hop", 4)
     if n_fft % 2 or not n_fft // 16 <= hop <= n_fft // 2:
         raise InputError(f"expected an even n_fft and a hop of 1/16 to 1/2 of it, got {n_fft} and {hop}")
+    rate = getattr(config, "sample_rate", 0)
+    if rate > _MOST_FRAMES * hop:
+        raise InputError(f"expected at most {_MOST_FRAMES:,} frames per second, got a hop of {hop} at {rate} Hz")
 
 
 def _check_number(name: str, value: Any, kind: Any) -> None:

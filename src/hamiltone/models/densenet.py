@@ -8,6 +8,11 @@ from hamiltone.models.tiling import over_time
 from hamiltone.nn import QGLU, QBatchNorm, QConv2d, QConvTranspose2d, QDropout, concat
 
 
+def _normed(conv: QConv2d | QConvTranspose2d) -> nn.Sequential:
+    """A convolution, its norm and its activation."""
+    return nn.Sequential(conv, QBatchNorm(conv.out_channels), nn.PReLU())
+
+
 class GatedDenseBlock(nn.Module):
     """1x1 expansion, gated dilated 3x3 convolution, and the result joined to the input.
 
@@ -27,7 +32,7 @@ class GatedDenseBlock(nn.Module):
         super().__init__()
         self.dilation = dilation
         wide = expansion * growth
-        self.expand = nn.Sequential(QConv2d(channels, wide, 1, bias=False), QBatchNorm(wide), nn.PReLU())
+        self.expand = _normed(QConv2d(channels, wide, 1, bias=False))
         self.gate = nn.Sequential(
             QConv2d(wide, 2 * growth, 3, padding=dilation, dilation=dilation), QGLU(dim=1), QBatchNorm(growth)
         )
@@ -57,9 +62,7 @@ class DilatedDenseNet(nn.Sequential):
         layers: list[nn.Module] = []
         for position, dilation in enumerate(dilations):
             if position:
-                layers.append(
-                    nn.Sequential(QConv2d(2 * channels, channels, 1, bias=False), QBatchNorm(channels), nn.PReLU())
-                )
+                layers.append(_normed(QConv2d(2 * channels, channels, 1, bias=False)))
             layers.append(GatedDenseBlock(channels, channels, dilation, dropout=dropout))
         super().__init__(*layers)
 
@@ -79,11 +82,9 @@ class Encoder(nn.Module):
 
     def __init__(self, channels: int, dilations: Sequence[int] = (1, 2, 4), *, dropout: float = 0.1) -> None:
         super().__init__()
-        self.stem = nn.Sequential(QConv2d(1, channels, 7, padding=3, bias=False), QBatchNorm(channels), nn.PReLU())
+        self.stem = _normed(QConv2d(1, channels, 7, padding=3, bias=False))
         self.dense = DilatedDenseNet(channels, dilations, dropout=dropout)
-        self.down = nn.Sequential(
-            QConv2d(2 * channels, channels, 3, stride=(1, 2), padding=1, bias=False), QBatchNorm(channels), nn.PReLU()
-        )
+        self.down = _normed(QConv2d(2 * channels, channels, 3, stride=(1, 2), padding=1, bias=False))
 
     def forward(self, x: Tensor) -> Tensor:
         return over_time(self.down, self.dense(self.stem(x)), reach=1)
@@ -105,11 +106,7 @@ class Decoder(nn.Module):
     def __init__(self, channels: int, dilations: Sequence[int] = (8, 4, 2), *, dropout: float = 0.1) -> None:
         super().__init__()
         self.dense = DilatedDenseNet(channels, dilations, dropout=dropout)
-        self.up = nn.Sequential(
-            QConvTranspose2d(2 * channels, 2 * channels, 3, stride=(1, 2), padding=1, bias=False),
-            QBatchNorm(2 * channels),
-            nn.PReLU(),
-        )
+        self.up = _normed(QConvTranspose2d(2 * channels, 2 * channels, 3, stride=(1, 2), padding=1, bias=False))
 
     def forward(self, x: Tensor) -> Tensor:
         return over_time(self.up, self.dense(x), reach=1)

@@ -11,7 +11,7 @@ from hamiltone.nn import fold
 
 
 def rms_level(waveform: Tensor) -> Tensor:
-    """The root mean square of each waveform ``(B, L)`` as ``(B, 1)``; one for silence, to be safe to divide by."""
+    """The root mean square of each waveform ``(B, L)`` as ``(B, 1)``; one for silence, so that dividing is safe."""
     level = waveform.square().mean(-1, keepdim=True).sqrt()
     return torch.where(level > 0, level, 1.0)
 

@@ -16,7 +16,7 @@ class RunningLevel(nn.Module):
     Args:
         decay: The weight of a frame relative to its neighbour on the nearer side.
         causal: Whether only frames up to the present count.
-        floor: Added to the mean, to be safe to divide by.
+        floor: Added to the mean, so that dividing by it is safe.
 
     Shape:
         magnitude: ``(B, T, F)``
