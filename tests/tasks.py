@@ -124,3 +124,8 @@ SMALL = [
 def small_recipe(folder: Path, *overrides: str) -> SpeechRecipe:
     """The toy recipe, so small that a step takes milliseconds."""
     return load_recipe(TOY, [*SMALL, f"run.folder='{folder}'", *overrides])
+
+
+def speech_recipe(folder: Path) -> SpeechRecipe:
+    """The same with SOAP, whose state shows the gradients of all steps; its blocks have batch norms."""
+    return small_recipe(folder, "optimiser.kind=soap", "budget={steps=2}")

@@ -87,49 +87,11 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
     ),
 )
 
-# Keys of models, which several families share, and keys of dataclasses without a comment in the code.
-MEANINGS = {
-    "attention": f"The score rule: {', '.join(f'`{name}`' for name in RULES if ':' not in name)}, or your own as "
-    "`package.module:Name`; `qtn` and `none` where the family has them.",
-    "augmentation": "How training images vary.",
-    "bands": "Bands that the network sees instead of the bins; 0 for the bins.",
-    "block": "The blocks of the bottleneck.",
-    "blocks": "Blocks, or residual blocks of a stage.",
-    "causal": "Whether no frame looks ahead, so that the model runs on a stream.",
-    "channels": "Quaternion channels of the feature maps, for each stage where there are stages.",
-    "classes": "Classes; the data set it.",
-    "decay": "Decay per frame of the running level that the network sees; 0 is the level of the whole recording.",
-    "decoder_dilations": "Dilation of each dense block of the decoder.",
-    "dilations": "Dilation in time of each stage.",
-    "dim": "Quaternions of a position in the attention.",
-    "dropout": "Probability with which whole quaternions and attention weights are dropped.",
-    "embedding_dropout": "Probability with which quaternions of the embedding are dropped.",
-    "encoder_dilations": "Dilation of each dense block of the encoder.",
-    "exponent": "The power to which magnitudes are raised in the features.",
-    "feed_forward": "Quaternions between the two layers of a feed-forward.",
-    "heads": "Heads; they must divide the quaternions of a position.",
-    "hop": "Samples between frames.",
-    "kernel_size": "Length of the convolution of a block, or of the encoder along frequency.",
-    "layers": "Blocks along each axis, or layers of the Transformer.",
-    "limit": "Words of a sentence at most.",
-    "mask_limit": "The largest value of the mask.",
-    "mean": "Mean of the red, green and blue of all images.",
-    "memory": "Quaternions of the state of a recurrent unit.",
-    "n_fft": "Samples of a frame.",
-    "norm": "The norm of a block: `batch` folds away for inference.",
-    "real_valued": "Whether to build the real-valued twin.",
-    "residuals": "Residual blocks of the encoder, and of the decoder.",
-    "rows": "Rows between which attention runs.",
-    "sample_rate": "The sample rate of the model in Hz.",
-    "size": "Pixels of a side; the data set it.",
-    "std": "Standard deviation of the red, green and blue.",
-    "stride": "Bins that become one row of the encoder.",
-    "vocabulary": "Words; the data set it.",
-    "shift": "Pixels by which an image is moved at most.",
-    "mirror": "Whether images are mirrored at random.",
-    "erasing": "Probability of an erased box.",
-    "mixup": "Parameter α of the Beta distribution from which the shares of two mixed images are drawn; 0 mixes none.",
-}
+RULE_NAMES = (
+    f"The score rule: {', '.join(f'`{name}`' for name in RULES if ':' not in name)}, or your own as "
+    "`package.module:Name`; `qtn` and `none` where the family has them."
+)
+"""What `attention` may be: the code of the configurations names the table instead of its entries."""
 
 
 def page() -> str:
@@ -161,7 +123,7 @@ def _rows(table: type) -> Iterator[tuple[str, str, str, str]]:
             shown = (
                 "**required**" if default is MISSING else f"`{json.dumps(default)}`" if default is not None else "none"
             )
-        meaning = notes.get(name) or MEANINGS[name]
+        meaning = RULE_NAMES if name == "attention" else notes[name]
         yield name, kind, shown, f"{meaning[0].upper()}{meaning[1:].removesuffix('.')}."
 
 

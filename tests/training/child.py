@@ -8,7 +8,7 @@ from pathlib import Path
 from hamiltone.training.device import make_fabric
 from hamiltone.training.loop import train
 from hamiltone.training.speech import SpeechTask
-from tasks import KILL, TinyTask, signal_at, small_recipe, tiny_recipe
+from tasks import KILL, TinyTask, signal_at, small_recipe, speech_recipe, tiny_recipe
 
 
 def apart(folder: Path) -> None:
@@ -30,6 +30,9 @@ if __name__ == "__main__":
         recipe, task = tiny_recipe(folder), TinyTask(before=lambda key: time.sleep(0.5 * (key[0] > 0)))
     elif mode == "two":
         recipe, task = tiny_recipe(folder), TinyTask()
+    elif mode == "speech":
+        recipe = speech_recipe(folder)
+        task = SpeechTask(recipe)
     else:
         recipe = small_recipe(folder, "run.precision=bfloat16", "budget={steps=2}")
         task = SpeechTask(recipe)

@@ -15,7 +15,8 @@ from safetensors.torch import load_file
 
 from hamiltone.training.device import make_fabric
 from hamiltone.training.loop import train
-from tasks import TinyTask, tiny_recipe
+from hamiltone.training.speech import SpeechTask
+from tasks import TinyTask, speech_recipe, tiny_recipe
 
 CHILD = Path(__file__).parent / "child.py"
 TIMEOUT = 1800  # seconds, for a very busy machine: only a host that waits for ever takes so long
@@ -107,3 +108,18 @@ def test_two_hosts_equal_one_and_resume_when_one_of_them_was_lost(hosts, tmp_pat
     assert one.keys() == two.keys()
     for name in one:  # the weights, their average and the optimiser's moments: all gradients so far
         torch.testing.assert_close(two[name], one[name], rtol=1e-5, atol=1e-5)
+
+
+def test_speech_on_two_hosts_has_the_gradients_of_one_with_soap_and_batch_norms(hosts, tmp_path):
+    """SOAP keeps G Gᵀ of all gradients; its first step changes no weights, later ones divide by tiny eigenvalues."""
+    recipe = speech_recipe(tmp_path / "one")
+    train(SpeechTask(recipe), recipe, make_fabric(recipe.run))
+    assert end([host.torchrun(hosts[0], tmp_path / "two", "speech") for host in hosts]) == [0, 0]
+    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert one.keys() == two.keys()
+    gradients = [name for name in one if ".GG." in name or name.endswith(".exp_avg")]
+    statistics = [name for name in one if "running_" in name]
+    assert len(gradients) > 50 and len(statistics) > 4
+    for name in gradients + statistics:
+        scale = float(one[name].abs().max())
+        torch.testing.assert_close(two[name], one[name], rtol=0, atol=1e-3 * scale + 1e-12)

@@ -26,7 +26,7 @@ def test_figures_sounds_and_pictures_reach_the_log(tmp_path, capsys):
 
 def test_a_resumed_log_forgets_what_came_after_the_state(tmp_path):
     lines = [json.dumps({"kind": "train", "step": step}) for step in (1, 2, 3)]
-    (tmp_path / "log.jsonl").write_text("\n".join(lines) + '\n{"kind": "tr')
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + '\n5\n{"x": 1}\n{"kind": "tr')
     with RunLog(RunFolder(tmp_path), step=2, position=0.0) as log:
         log.record("train", 3, {"loss": 1.0})
     steps = [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]

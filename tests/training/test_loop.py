@@ -18,6 +18,7 @@ from hamiltone.training.device import make_fabric
 from hamiltone.training.loop import Outcome, train
 from tasks import TinyTask, signal_at, tiny_recipe
 
+pytestmark = pytest.mark.usefixtures("signals_are_heard")
 CHILD = Path(__file__).parent / "child.py"
 STEPS_PER_EPOCH = 4
 
@@ -107,14 +108,45 @@ def test_the_best_model_is_the_average_of_the_best_validation(whole_run):
     assert any(not torch.equal(tensor, last[f"model.{name}"]) for name, tensor in best.items())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.fixture
+def hangup() -> Iterator[None]:
+    """Under nohup SIGHUP would be ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangup")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_saves_in_the_middle_of_an_epoch_and_the_run_goes_on_exactly(number, whole_run, tmp_path):
+    handler = signal.getsignal(signal.SIGTERM)
     outcome = run(tmp_path, TinyTask(dropout=0.2, before=signal_at(number, (1, 11))))
     assert outcome.stopped == number
     assert STEPS_PER_EPOCH < outcome.step < 2 * STEPS_PER_EPOCH
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == handler
     assert run(tmp_path, TinyTask(dropout=0.2)).step == 12
     assert_equal_runs(tmp_path, whole_run)
+
+
+@pytest.mark.usefixtures("hangup")
+def test_a_closed_terminal_that_cannot_be_written_to_does_not_keep_the_run_from_being_saved(tmp_path, monkeypatch):
+    def closed(*args: object, **options: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("hamiltone.training.log.Console.print", closed)
+    monkeypatch.setattr("hamiltone.training.log.Progress.stop", closed)
+    outcome = run(tmp_path, TinyTask(dropout=0.2, before=signal_at(signal.SIGHUP, (0, 3))), run__log_steps=1)
+    assert outcome.stopped == signal.SIGHUP
+    assert (tmp_path / "last.safetensors").exists()
+
+
+def test_under_nohup_a_closed_terminal_does_not_end_the_run(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        outcome = run(tmp_path, TinyTask(before=signal_at(signal.SIGHUP, (1, 11))))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (outcome.step, outcome.stopped) == (12, 0)
 
 
 @pytest.mark.parametrize(("budget", "validation", "step"), [({"epochs": 3}, 1, 4), ({"steps": 6}, 2, 6)])

@@ -1,11 +1,16 @@
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
+from hamiltone.errors import InputError
+from hamiltone.models.checkpoint import read_tensors, write_tensors
 from hamiltone.training.ema import MovingAverage
 from hamiltone.training.state import (
+    KEY,
     RunProgress,
     load_state,
     random_states,
@@ -38,6 +43,28 @@ def test_gaussian_numbers_come_in_pairs_and_the_second_is_restored_too() -> None
     seed_process(1, 0)
     restore_random_states(states, CPU)
     assert np.array_equal(np.random.standard_normal(3), expected)
+
+
+@pytest.mark.parametrize("key", ["", "format", "progress", "samples", "sums", "optimiser"])
+@pytest.mark.parametrize(
+    "value", ["5", "[]", "null", '"x"', '{"items": [[1]]}', '{"items": {}, "x": "y"}', "[" * 100_000]
+)
+def test_a_state_with_other_json_is_one_line(tmp_path: Path, key: str, value: str) -> None:
+    """Whatever stands in place of a value, or of the whole."""
+    path, model = tmp_path / "last.safetensors", nn.Linear(3, 2)
+    parts = model, MovingAverage(model, 0.9), torch.optim.AdamW(model.parameters(), lr=0.1)
+    save_state(path, *parts, RunProgress(samples=7, step=3), random_states(CPU))
+    tensors, metadata = read_tensors(path)
+    content = json.loads(metadata[KEY])
+    (content["progress"] if key in content["progress"] else content)[key] = "HERE"
+    text = json.dumps(content).replace('"HERE"', value) if key else value
+    write_tensors(path, tensors, {KEY: text})
+    if key == "samples" and value == "5":
+        assert load_state(path, *parts)[0].samples == 5
+        return
+    with pytest.raises(InputError, match=r"choose another run\.folder") as caught:
+        load_state(path, *parts)
+    assert "\n" not in str(caught.value)
 
 
 def test_model_average_moments_and_progress_come_back_each_as_it_was(tmp_path: Path) -> None:

@@ -34,10 +34,22 @@ def test_runs_show_what_differs_and_what_came_out(tmp_path: Path) -> None:
     ]
 
 
+def test_a_line_that_was_cut_off_or_is_not_from_a_run_is_left_out(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", 3.0)
+    with RunFolder(run).log.open("ab") as log:
+        log.write(b'5\n{"step": 99}\n\xff\n{"kind": "train", "step": 40, "elap')
+    assert summarise_runs([run])[0].steps == 30
+
+
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not the folder of a run"):
         summarise_runs([tmp_path])
     run = make_run(tmp_path / "run", 1.0)
+    for content in (b"\xff", b"seed = \n"):
+        (run / "config.toml").write_bytes(content)
+        with pytest.raises(InputError, match=r"config\.toml is not valid TOML"):
+            summarise_runs([run])
+    make_run(tmp_path / "run", 1.0)
     RunFolder(run).log.unlink()
-    with pytest.raises(InputError, match="no training step yet"):
+    with pytest.raises(InputError, match="has no training step yet"):
         summarise_runs([run])

@@ -22,28 +22,48 @@ class Variety:
     A kind of noise for which a data set has no source is left out; the weights of the others keep their proportions.
     """
 
-    snr_db: tuple[float, float] = (-8.0, 20.0)  # range of the signal-to-noise ratio
-    level_db: tuple[float, float] = (-45.0, -15.0)  # range of the active level of the noisy signal below full scale
+    snr_db: tuple[float, float] = (-8.0, 20.0)
+    """Range of the signal-to-noise ratio."""
+    level_db: tuple[float, float] = (-45.0, -15.0)
+    """Range of the active level of the noisy signal below full scale."""
 
-    remixed: float = 0.45  # weight: noise of another pair
-    recorded: float = 0.25  # weight: noise from folders
-    babble: float = 0.12  # weight: other speakers of the corpus
-    synthetic: float = 0.18  # weight: generated noise
-    layered: float = 0.2  # probability of a second noise below the first
+    remixed: float = 0.45
+    """Weight: noise of another pair."""
+    recorded: float = 0.25
+    """Weight: noise from folders."""
+    babble: float = 0.12
+    """Weight: other speakers of the corpus."""
+    synthetic: float = 0.18
+    """Weight: generated noise."""
+    layered: float = 0.2
+    """Probability of a second noise below the first."""
 
-    original: float = 0.2  # probability of a pair as it was recorded, with none of the following
-    borrowed: float = 0.1  # probability of speech from folders instead of the corpus
-    retuned: float = 0.3  # probability of speech played faster or slower, which moves pitch and formants
-    no_noise: float = 0.02  # probability of speech without noise
-    no_speech: float = 0.02  # probability of noise without speech
-    equalised_speech: float = 0.4  # probability of a random equaliser on the speech
-    equalised_noise: float = 0.3  # probability of a random equaliser on the noise
-    reverberant: float = 0.25  # probability of a room
-    band_limited: float = 0.15  # probability of a narrower band
-    encoded: float = 0.06  # probability of a lossy codec
-    clipped: float = 0.06  # probability of clipping
-    uneven: float = 0.15  # probability that everything is suddenly louder or softer, as when the speaker changes
-    target: Literal["early", "reverberant"] = "early"  # of a reverberant mixture: 50 ms of the room, or all of it
+    original: float = 0.2
+    """Probability of a pair as it was recorded, with none of the following."""
+    borrowed: float = 0.1
+    """Probability of speech from folders instead of the corpus."""
+    retuned: float = 0.3
+    """Probability of speech played faster or slower, which moves pitch and formants."""
+    no_noise: float = 0.02
+    """Probability of speech without noise."""
+    no_speech: float = 0.02
+    """Probability of noise without speech."""
+    equalised_speech: float = 0.4
+    """Probability of a random equaliser on the speech."""
+    equalised_noise: float = 0.3
+    """Probability of a random equaliser on the noise."""
+    reverberant: float = 0.25
+    """Probability of a room."""
+    band_limited: float = 0.15
+    """Probability of a narrower band."""
+    encoded: float = 0.06
+    """Probability of a lossy codec."""
+    clipped: float = 0.06
+    """Probability of clipping."""
+    uneven: float = 0.15
+    """Probability that everything is suddenly louder or softer, as when the speaker changes."""
+    target: Literal["early", "reverberant"] = "early"
+    """The target of a reverberant mixture: 50 ms of the room, or all of it."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

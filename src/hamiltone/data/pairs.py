@@ -1,7 +1,8 @@
 """Pairs of clean and noisy recordings in VoiceBank+DEMAND's own folders, checked by their headers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,11 +40,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairScan:
-    """The valid pairs of two folders, and one line for every fault."""
+    """The valid pairs of two folders, and the faults of the other files, one line each, by the name of the pair."""
 
     pairs: tuple[Pair, ...]
-    faults: tuple[str, ...]
+    faulty: Mapping[str, tuple[str, ...]]
     checked: int
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """One line for every fault."""
+        return tuple(line for lines in self.faulty.values() for line in lines)
 
     @property
     def summary(self) -> str:
@@ -85,36 +91,38 @@ def scan_folders(
 
     A `sample_rate` of None takes any, as long as the two files of a pair agree.
     """
-    faults: list[str] = []
-    cleans, noisies = _by_name(clean, faults), _by_name(noisy, faults)
-    for path in (cleans[name] for name in sorted(cleans.keys() - noisies.keys())):
-        faults.append(f"{_short(path)}: has no partner in {noisy.name}")
-    for path in (noisies[name] for name in sorted(noisies.keys() - cleans.keys())):
-        faults.append(f"{_short(path)}: has no partner in {clean.name}")
+    faulty: dict[str, list[str]] = defaultdict(list)
+    cleans, noisies = _by_name(clean, faulty), _by_name(noisy, faulty)
+    for name in sorted(cleans.keys() - noisies.keys()):
+        faulty[name].append(f"{_short(cleans[name])}: has no partner in {noisy.name}")
+    for name in sorted(noisies.keys() - cleans.keys()):
+        faulty[name].append(f"{_short(noisies[name])}: has no partner in {clean.name}")
     pairs: list[Pair] = []
     names = sorted(cleans.keys() & noisies.keys())
     for done, name in enumerate(names, 1):
         found, info = _check(cleans[name], noisies[name], sample_rate)
-        faults += found
+        if found:
+            faulty[name] += found
         if info:
             speaker = speaker_of(cleans[name])
             pairs.append(Pair(name, speaker, cleans[name], noisies[name], info.frames, info.sample_rate))
         if progress:
             progress(done, len(names))
-    report = PairScan(tuple(pairs), tuple(faults), len(cleans.keys() | noisies.keys()))
-    if faults and not skip:
+    by_name = {name: tuple(lines) for name, lines in faulty.items()}
+    report = PairScan(tuple(pairs), by_name, len(cleans.keys() | noisies.keys()))
+    if faulty and not skip:
         raise InputError(f"{report.summary}; {_ADVICE}")
     if not pairs:
         raise InputError(report.summary or f"{clean}: holds no wav or flac files")
     return report
 
 
-def _by_name(folder: Path, faults: list[str]) -> dict[str, Path]:
+def _by_name(folder: Path, faulty: dict[str, list[str]]) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in _SUFFIXES and not path.name.startswith("."):
             if path.stem in files:
-                faults.append(f"{_short(path)}: exists twice, also as {files[path.stem].name}")
+                faulty[path.stem].append(f"{_short(path)}: exists twice, also as {files[path.stem].name}")
             files.setdefault(path.stem, path)
     return files
 

@@ -126,7 +126,7 @@ class NoiseSource(Protocol):
     """Draws noise of about unit level."""
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
-        """Noise ``(length,)`` to disturb `speaker`."""
+        """Noise ``(length,)`` to mix with the speech of `speaker`."""
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,13 @@ class Augmentation:
     """
 
     shift: int = 4
+    """Pixels by which an image is moved at most."""
     mirror: bool = True
+    """Whether images are mirrored at random."""
     erasing: float = 0.25
+    """Probability of an erased box."""
     mixup: float = 0.8
+    """Parameter α of the Beta distribution from which the shares of two mixed images are drawn; 0 mixes none."""
 
     def __post_init__(self) -> None:
         if self.shift < 0 or self.mixup < 0 or not 0 <= self.erasing <= 1:

@@ -22,7 +22,7 @@ class Table(BaseModel):
 
 
 class Budget(Table):
-    """How long to train; the run ends when the first of these is spent. They may change when a run is resumed."""
+    """How long to train; the run ends at the first limit that it reaches. Limits may change when a run is resumed."""
 
     epochs: PositiveInt | None = None
     """Passes over the training data."""
@@ -34,7 +34,7 @@ class Budget(Table):
     @model_validator(mode="after")
     def _is_limited(self) -> Self:
         if self.epochs is None and self.steps is None and self.minutes is None:
-            raise ValueError("expected one of epochs, steps and minutes")
+            raise ValueError("expected at least one of epochs, steps and minutes")
         return self
 
 

@@ -1,6 +1,5 @@
 """The folder of a run: its recipe, its state, its best model and its log."""
 
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from hamiltone.atomic import replacing
 from hamiltone.errors import InputError
 from hamiltone.leftovers import sweep
 from hamiltone.training.config import MAY_CHANGE, Recipe
-from hamiltone.training.reading import flat, flatten, to_toml
+from hamiltone.training.reading import flat, flatten, is_complete, read_toml, to_toml
 
 
 class RunFolder:
@@ -28,10 +27,15 @@ class RunFolder:
         return self.last.exists()
 
     def check(self, recipe: Recipe) -> None:
-        """Raise an `InputError` if the run was started with another recipe; only keys in `MAY_CHANGE` may differ."""
+        """Raise an `InputError` if the run was started with another recipe; only keys in `MAY_CHANGE` may differ.
+
+        Also raise one if a new run would replace the model of an older one, or a config.toml that no run has written.
+        """
+        if not self.started:
+            self._check_new()
         if not self.started or not self.config.exists():
             return
-        before = flatten(tomllib.loads(self.config.read_text("utf-8")))
+        before = flatten(read_toml(self.config))
         now = flat(recipe)
         for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
             if before.get(key) != now.get(key):
@@ -39,6 +43,18 @@ class RunFolder:
                     f"{self.path} was started with {key} = {before.get(key)}, not {now.get(key)}; "
                     "keep that value, or choose another run.folder"
                 )
+
+    def _check_new(self) -> None:
+        if self.best.exists():
+            raise InputError(
+                f"{self.path} holds the best model of a run, but not {self.last.name} to resume it from, and a new run "
+                f"would replace it; choose another run.folder, or move {self.best.name} away"
+            )
+        if self.config.exists() and not is_complete(self.config):
+            raise InputError(
+                f"{self.config} was not written by a run, and a run would replace it; "
+                "choose another run.folder, or rename that file"
+            )
 
     def prepare(self, recipe: Recipe) -> None:
         """Make the folder, write the resolved recipe, and remove what a killed run left half-written."""

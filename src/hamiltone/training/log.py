@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -56,7 +56,8 @@ class RunLog(Log):
             self._lines = stack.enter_context(self._folder.log.open("a", encoding="utf-8"))
             self._board = SummaryWriter(str(self._folder.path / "tensorboard"), purge_step=self._step + 1)
             stack.callback(self._board.close)
-            stack.enter_context(self._bar)
+            self._bar.start()
+            stack.callback(self._stop_bar)
             self._close = stack.pop_all().close
         return self
 
@@ -92,7 +93,12 @@ class RunLog(Log):
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        with suppress(OSError):  # a closed terminal must not keep the run from being saved
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _stop_bar(self) -> None:
+        with suppress(OSError):
+            self._bar.stop()
 
 
 @contextmanager
@@ -125,15 +131,18 @@ def _keep_until(folder: RunFolder, step: int) -> None:
         return
     kept = []
     for line in folder.log.read_text("utf-8", errors="replace").splitlines():
-        record = _parse(line)
+        record = parse_record(line)
         if record and record["step"] <= step:
             kept.append(line + "\n")
     with replacing(folder.log) as temporary:
         temporary.write_text("".join(kept), "utf-8")
 
 
-def _parse(line: str) -> dict[str, Any] | None:
+def parse_record(line: str) -> dict[str, Any] | None:
+    """What a line of the log says; None if it was cut off or is not from a run."""
     try:
-        return json.loads(line)
-    except json.JSONDecodeError:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
         return None
+    is_ours = isinstance(record, dict) and isinstance(record.get("step"), int) and "kind" in record
+    return record if is_ours else None

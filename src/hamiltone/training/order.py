@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from hamiltone.data.randomness import Key, epoch_order
 from hamiltone.errors import InputError
 from hamiltone.training.config import Batches
+from hamiltone.training.interrupt import stop_signals
 from hamiltone.training.task import KeyedData, Ragged
 
 POOL = 50
@@ -90,9 +91,10 @@ def stream(data: KeyedData, order: BatchOrder, device: torch.device) -> Generato
 
 
 def _leave_signals_to_the_run(worker: int) -> None:
-    """Ctrl-C and SIGTERM reach the whole process group, but the run saves first and then ends its workers itself.
+    """Signals reach the whole process group, but the run saves first and then ends its workers itself, by SIGTERM.
 
-    A second SIGTERM is meant for the worker.
+    So a worker ignores all signals but a second SIGTERM.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in stop_signals():
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: signal.signal(signal.SIGTERM, signal.SIG_DFL))

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from hamiltone.errors import InputError
 from hamiltone.nn import register_rule
-from hamiltone.training.config import Recipe
+from hamiltone.training.config import Recipe, Run
 
 R = TypeVar("R", bound=Recipe)
 D = TypeVar("D")
@@ -25,12 +25,7 @@ def read_recipe(path: Path, overrides: Iterable[str], kinds: Mapping[str, type[R
 
     `kinds` says which recipe belongs to the file's `task`. Without a `run.folder` the run goes to ``runs/<file name>``.
     """
-    try:
-        content = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read the recipe {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid TOML: {error}") from None
+    content = read_toml(path)
     for override in overrides:
         _set(content, *_parse_override(override))
     kind = kinds.get(content.get("task", ""))
@@ -45,9 +40,26 @@ def read_recipe(path: Path, overrides: Iterable[str], kinds: Mapping[str, type[R
         raise InputError(f"{path}: {_one_line(error, kind)}") from None
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file; an `InputError` says why it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}") from None
+
+
 def to_toml(recipe: Recipe) -> str:
     """The recipe as TOML, with every key; `read_recipe` reads it back to the same."""
-    return "\n".join(_toml_lines(recipe.model_dump(mode="json", exclude_none=True))) + "\n"
+    return _toml(recipe.model_dump(mode="json", exclude_none=True))
+
+
+def is_complete(path: Path) -> bool:
+    """Whether a file looks as `to_toml` writes it, with all keys of ``[run]`` and without comments."""
+    content = read_toml(path)
+    run = content.get("run")
+    return isinstance(run, dict) and Run.model_fields.keys() <= run.keys() and _toml(content) == path.read_text("utf-8")
 
 
 def flat(recipe: Recipe) -> dict[str, Any]:
@@ -91,14 +103,14 @@ def use_rule(table: Mapping[str, Any]) -> None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the most similar one, or all that there are.
+    """The end of a sentence about an unknown name: the most similar one, or all known ones.
 
     >>> suggestion("learning_rat", ["learning_rate", "betas"])
     '; did you mean learning_rate?'
     """
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
 
 
 def _parse_override(text: str) -> tuple[list[str], Any]:
@@ -165,12 +177,16 @@ def _walk(kind: type[BaseModel], location: tuple[int | str, ...]) -> tuple[type[
     return kind, path
 
 
+def _toml(table: Mapping[str, Any]) -> str:
+    return "\n".join(_toml_lines(table)) + "\n"
+
+
 def _toml_lines(table: Mapping[str, Any], name: str = "") -> Iterator[str]:
     if name:
         yield f"\n[{name}]"
     tables = {key: value for key, value in table.items() if isinstance(value, dict)}
     for key, value in table.items():
         if key not in tables:
-            yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            yield f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}"
     for key, value in tables.items():
         yield from _toml_lines(value, f"{name}.{key}" if name else key)

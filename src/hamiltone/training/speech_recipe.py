@@ -92,9 +92,9 @@ class _PairTable(Table):
     held_out: tuple[str, ...] = HELD_OUT
     """The speakers whose recordings are for validation."""
     sample_rate: PositiveInt = 16_000
-    """The rate of the files; others than 16 kHz are resampled."""
+    """The sample rate of the files; any other than 16 kHz is resampled."""
     skip_faults: bool = False
-    """Whether to train without the files that are faulty instead of refusing."""
+    """Whether to leave faulty files out instead of refusing to train."""
 
 
 class PairData(_PairTable):
@@ -139,7 +139,7 @@ class MixtureData(Table):
     held_out_length: PositiveInt = 100
     """Mixtures for validation."""
     skip_faults: bool = False
-    """Whether to train without the files that are faulty instead of refusing."""
+    """Whether to leave faulty files out instead of refusing to train."""
     variety: RichVariety = Variety()
     """How mixtures vary; see below."""
 
@@ -148,14 +148,14 @@ Data = Annotated[SyntheticData | PairData | RemixedData | MixtureData, Field(dis
 
 
 class Validation(Table):
-    """The metrics of held-out speech, the one that chooses the best model, and how many recordings at most."""
+    """The metrics of held-out speech, the one that chooses the best model, and the number of recordings."""
 
     metrics: tuple[str, ...] = ("sisdr",)
     """The metrics of held-out recordings."""
     select_by: str = "sisdr"
     """The metric that chooses the best model; one of `metrics`."""
     limit: PositiveInt | None = None
-    """Recordings at most; by default all that are held out."""
+    """The largest number of recordings; by default all that are held out."""
     shown: PositiveInt = 2
     """Recordings of which the log keeps sound and spectrograms."""
 

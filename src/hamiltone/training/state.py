@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -57,17 +58,23 @@ def load_state(
 ) -> tuple[RunProgress, dict[str, Tensor]]:
     """Undo `save_state`; the random states are returned, for each process to take its own."""
     tensors, metadata = read_tensors(path)
-    content = json.loads(metadata.get(KEY, "{}"))
-    if content.get("format") != FORMAT:
-        raise InputError(f"{path} is not the state of a run that this version can resume; choose another run.folder")
+    try:
+        content = json.loads(metadata[KEY])
+        if content["format"] != FORMAT or "random.torch" not in tensors:
+            raise ValueError
+        progress = TypeAdapter(RunProgress).validate_python(content["progress"])
+    except (ValueError, KeyError, TypeError, RecursionError):  # JSON may hold anything
+        raise InputError(
+            f"{path} is not the state of a run that this version can resume; choose another run.folder"
+        ) from None
     try:
         model.load_state_dict(_under("model.", tensors))
         average.model.load_state_dict(_under("average.", tensors))
         optimiser.load_state_dict(_put_tensors(content["optimiser"], tensors))
-    except (RuntimeError, ValueError, KeyError) as error:
+    except (RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{path} does not fit the recipe's model; choose another run.folder ({reason})") from None
-    return RunProgress(**content["progress"]), _under("random.", tensors)
+    return progress, _under("random.", tensors)
 
 
 def seed_process(seed: int, rank: int) -> None:

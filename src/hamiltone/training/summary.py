@@ -1,7 +1,6 @@
 """Runs side by side: the settings that differ, their duration and their last validation."""
 
 import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from hamiltone.errors import InputError
 from hamiltone.markdown import table
 from hamiltone.training.folder import RunFolder
-from hamiltone.training.reading import flatten
+from hamiltone.training.log import parse_record
+from hamiltone.training.reading import flatten, read_toml
 
 _NOT_THE_EXPERIMENT = ("run.", "data.root", "data.cache", "batches.workers")
 
@@ -41,20 +41,21 @@ def summarise_runs(folders: Sequence[Path]) -> list[RunSummary]:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    try:
-        content = flatten(tomllib.loads(RunFolder(folder).config.read_text("utf-8")))
-    except OSError as error:
-        raise InputError(f"{folder} is not the folder of a run: no config.toml there ({error.strerror})") from None
+    config = RunFolder(folder).config
+    if not config.exists():
+        raise InputError(f"{folder} is not the folder of a run: it has no {config.name}")
+    content = flatten(read_toml(config))
     return {key: value for key, value in content.items() if not key.startswith(_NOT_THE_EXPERIMENT)}
 
 
 def _summary(folder: Path, settings: dict[str, Any]) -> RunSummary:
     log = RunFolder(folder).log
-    records = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
+    lines = log.read_text("utf-8", errors="replace").splitlines() if log.exists() else []
+    records = [record for record in map(parse_record, lines) if record is not None]
     training = [record for record in records if record["kind"] == "train"]
     validations = [record for record in records if record["kind"] == "validation"]
     if not training:
-        raise InputError(f"{folder}: its log holds no training step yet")
+        raise InputError(f"{folder}: its log has no training step yet")
     return RunSummary(
         folder.name,
         settings,

@@ -19,8 +19,8 @@ TextModel = Annotated[TextConfig, PlainValidator(partial(parse_config, TextConfi
 class TextData(Table):
     """The folder with train.tsv in GLUE's format, and how its sentences are used.
 
-    A share `held_out` of the whole sentences is for validation. Words that occur `least` times in the others make the
-    vocabulary, and training replaces words by the unknown one with the probability `word_dropout`.
+    A share `held_out` of the whole sentences is for validation. Words that occur at least `least` times in the others
+    make the vocabulary, and training replaces words by the unknown one with the probability `word_dropout`.
     """
 
     root: Path
