@@ -2,13 +2,14 @@
 
 Costs are processor time, so that a busy machine does not spoil them; the pace is by the clock, once work has begun, and
 means something on an idle machine only. With ``--ray``, the plain loop and Ray take turns on the same clips; what a
-worker's whole process takes is counted, and the driver apart from it.
+worker's whole process takes is counted, and the driver apart from it: what more clips add, without the start of a pool.
+What is read is counted as it is asked for; most of the second reading of a clip comes from memory.
 """
 
 import argparse
 import itertools
 import json
-import os
+import math
 import time
 import tracemalloc
 from collections.abc import Iterable
@@ -22,13 +23,16 @@ from typing import Any
 from hamiltone.benchmark.machine import this_machine
 from hamiltone.corpus import Clip, EnhanceStage, Job, Result
 from hamiltone.corpus.cluster import RayEngine
+from hamiltone.corpus.columns import batch_clips, result_columns
 from hamiltone.corpus.inputs import list_rows
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.markdown import fill_blocks, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "corpus.md"
 ROWS = 100_000
-NULL = 2_000
+NULL = (2_000, 10_000)
+CORES, TYPICAL = 1000, 10.0
+"""The cluster and the seconds of a clip in the plan for a million hours."""
 BATCH = 8
 
 
@@ -50,9 +54,10 @@ class Null(EnhanceStage):
     def __init__(self, output: str, **options: Any) -> None:
         self.output = Path(output)
 
-    def enhance(self, clip: Clip) -> Result:
-        """Return an empty result immediately."""
-        return Result(clip.id, self.output.name, 1.0, bytes=1, worker="null")
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Return empty results immediately."""
+        results = [Result(clip.id, self.output.name, 1.0, bytes=1, worker="null") for clip in batch_clips(batch)]
+        return {**batch, **result_columns(results)}
 
 
 def main() -> None:
@@ -76,14 +81,14 @@ def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, A
     clips = [replace(clip, id=f"{number}/{clip.id}") for number, clip in zip(range(given.clips), there, strict=False)]
     job = Job(folder, scratch / "out")
     parts = [clips[first : first + BATCH] for first in range(0, len(clips), BATCH)]
-    plain = ray = audio = written = 0.0
+    plain = ray = audio = written = read = 0.0
     paces = {"plain_pace": list[float](), "ray_pace": list[float]()}
     with ExitStack() as stack:
-        os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's workers give way to others unless told not to
         engine = stack.enter_context(RayEngine((1, 1), stage=Timed)) if given.ray else None
         for _ in range(given.turns):
-            loop = Timed(**job.stage_arguments())
+            loop, before = Timed(**job.stage_arguments()), _bytes_read()
             results, pace = _watch([loop.enhance(clip) for clip in part] for part in parts)
+            read += _bytes_read() - before
             paces["plain_pace"].append(pace)
             plain += max(result.elapsed or 0.0 for result in results)
             audio += sum(result.seconds or 0.0 for result in results)
@@ -93,18 +98,31 @@ def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, A
                 paces["ray_pace"].append(pace)
                 ray += max(result.elapsed or 0.0 for result in results)
         shared = {"ray": 1000 * ray / audio, "driver": _null(engine, job)} if engine else {}
-    read = given.turns * sum(Path(clip.path).stat().st_size for clip in clips)
-    rating = {}
-    if given.score:
-        stage = Timed(**{**job.stage_arguments(), "score": True})
-        first, *rated = [stage.enhance(clip) for clip in clips[:11]]  # the first one waits for the networks
-        seconds = sum(result.seconds or 0.0 for result in rated)
-        spent = (rated[-1].elapsed or 0.0) - (first.elapsed or 0.0)
-        rating = {"score": 1000 * spent / seconds - 1000 * plain / audio}
-    sizes = {"read": read / audio, "written": written / audio, "seconds": audio / given.turns / len(clips)}
+    size = given.turns * sum(Path(clip.path).stat().st_size for clip in clips)
+    sizes = {"size": size / audio, "read": read / audio, "written": written / audio}
+    sizes["seconds"] = audio / given.turns / len(clips)
     medians = {name: median(values) for name, values in paces.items() if values}
-    found = {"clips": len(clips), "turns": given.turns, "plain": 1000 * plain / audio, **medians}
-    return {**found, **sizes, **shared, **rating}
+    found = {"clips": len(clips), "turns": given.turns, "plain": 1000 * plain / audio, **medians, **sizes, **shared}
+    return {**found, **(_ratings(clips[:11], job, found) if given.score else {})}
+
+
+def _ratings(clips: list[Clip], job: Job, figures: dict[str, Any]) -> dict[str, float]:
+    """What DNSMOS adds to the core-hours per 1,000 hours and to the bytes read per second of audio."""
+    stage = Timed(**{**job.stage_arguments(), "score": True})
+    first = stage.enhance(clips[0])  # waits for the networks
+    before = _bytes_read()
+    rated = [stage.enhance(clip) for clip in clips[1:]]
+    seconds = sum(result.seconds or 0.0 for result in rated)
+    spent = (rated[-1].elapsed or 0.0) - (first.elapsed or 0.0)
+    return {
+        "score": 1000 * spent / seconds - figures["plain"],
+        "score_read": (_bytes_read() - before) / seconds - figures["read"],
+    }
+
+
+def _bytes_read() -> int:
+    """What this process has asked for so far."""
+    return int(Path("/proc/self/io").read_text("ascii").split()[1])
 
 
 def _watch(batches: Iterable[list[Result]]) -> tuple[list[Result], float]:
@@ -118,12 +136,15 @@ def _watch(batches: Iterable[list[Result]]) -> tuple[list[Result], float]:
 
 
 def _null(engine: RayEngine, job: Job) -> float:
-    """Seconds of the driver per clip, with workers that do nothing."""
+    """Seconds of the driver per further clip, with workers that do nothing."""
     engine.stage = Null
-    clips = [Clip(str(number), "/none") for number in range(NULL)]
-    started = time.process_time()
-    assert sum(len(results) for results in engine(clips, job, BATCH)) == NULL
-    return (time.process_time() - started) / NULL
+    spent = []
+    for count in NULL:
+        clips = [Clip(str(number), "/none") for number in range(count)]
+        started = time.process_time()
+        assert sum(len(results) for results in engine(clips, job, BATCH)) == count
+        spent.append(time.process_time() - started)
+    return (spent[1] - spent[0]) / (NULL[1] - NULL[0])
 
 
 def _driver(scratch: Path) -> dict[str, float]:
@@ -160,38 +181,55 @@ def _block(figures: dict[str, Any]) -> str:
                 "its pace by the clock",
                 f"{figures['ray_pace']:.1f} times real time ({100 * (figures['ray_pace'] / pace - 1):+.1f} %)",
             ],
-            ["the driver", f"{1000 * figures['driver']:.2f} ms of one core per clip"],
+            ["the driver", f"{1000 * figures['driver']:.2f} ms of one core per further clip"],
         ]
     if "score" in figures:
         rows += [["DNSMOS before and after", f"{figures['score']:.1f} core-hours more"]]
+    times = figures["read"] / figures["size"]
     rows += [
-        ["read", f"{figures['read'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
+        ["read", f"{figures['read'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours: each clip {times:.1f} times"],
         ["written", f"{figures['written'] * 3.6e6 / 1e9:.1f} GB per 1,000 hours"],
         ["memory of the driver", f"{figures['id_bytes']:.0f} bytes per clip"],
         ["the list of done clips", f"{figures['ledger_bytes']:.0f} bytes a clip, {sync:.1f} ms to sync a batch"],
     ]
     speed = 1000 / figures.get("ray", plain)  # seconds of audio a second
     moved = speed * (figures["read"] + figures["written"]) / 1e6  # MB a second
-    listed = BATCH / figures["ledger_sync"]  # clips a second
-    hours, terabytes = 1000 * plain, 3.6e9 * (figures["read"] + figures["written"]) / 1e12
     rows += [
         ["so: one worker", f"{speed:.1f} times real time, {moved:.2f} MB read and written a second"],
         ["so: a disk of 500 MB/s is the limit", f"at {500 / moved:.0f} workers"],
-        [
-            "so: syncing the list is the limit",
-            f"at {listed:.0f} clips a second: {listed * figures['seconds'] / speed:.0f} workers with these clips, "
-            f"{listed * 10 / speed:.0f} with clips of 10 s",
-        ],
-        [
-            "so: a million hours",
-            f"{hours:,.0f} core-hours, {hours / 24_000:.1f} days of 1,000 cores; {terabytes:.0f} TB read and written",
-        ],
+        ["so: syncing the list is the limit", _limit(BATCH / figures["ledger_sync"], figures["seconds"], speed)],
     ]
+    if "driver" in figures:
+        rows += [["so: the driver is the limit", _limit(1 / figures["driver"], figures["seconds"], speed)]]
+    rows += [["so: a million hours", _plan(figures, rated=False)]]
+    if "score" in figures:
+        rows += [["so: a million hours, rated to be filtered", _plan(figures, rated=True)]]
     note = (
         f"{figures['clips']} clips of {figures['seconds']:.1f} s on average, {figures['turns']} in turn, "
         f"processor time; paces, their median, and the sync by the clock; {figures['machine']}\n"
     )
     return f"{table(['what', 'measured'], rows)}\n{note}"
+
+
+def _limit(pace: float, seconds: float, speed: float) -> str:
+    """How many workers make so many clips a second."""
+    workers = [pace * length / speed for length in (seconds, TYPICAL)]
+    return (
+        f"at {pace:.0f} clips a second: {workers[0]:.0f} workers with these clips, "
+        f"{workers[1]:.0f} with clips of {TYPICAL:.0f} s"
+    )
+
+
+def _plan(figures: dict[str, Any], *, rated: bool) -> str:
+    """A million hours in clips of the typical length."""
+    hours = figures.get("ray", figures["plain"]) + (figures["score"] if rated else 0.0)  # of a core, per 1,000 hours
+    moved = figures["read"] + figures["written"] + (figures["score_read"] if rated else 0.0)
+    cost = f"{1000 * hours:,.0f} core-hours, {1000 * hours / CORES / 24:.1f} days of {CORES:,} cores"
+    drivers = ""
+    if "driver" in figures:  # each keeps up with so many clips a second
+        wanted = math.ceil(CORES * 1000 / hours / TYPICAL * max(figures["driver"], figures["ledger_sync"] / BATCH))
+        drivers = f" and {wanted} drivers with a part of the manifest each, if clips last {TYPICAL:.0f} s"
+    return f"{cost}{drivers}; {3.6e9 * moved / 1e12:.0f} TB read and written"
 
 
 if __name__ == "__main__":

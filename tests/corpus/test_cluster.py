@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ pytest.importorskip("ray.data", reason="needs the extra corpus")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 MODEL = "compact"
+NICENESS = "RAY_worker_niceness"
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +42,113 @@ def whole(source, tmp_path_factory) -> dict[str, str]:
     return clips.digests(output)
 
 
+def test_a_started_engine_leaves_the_signals_of_the_program_alone(fake, tmp_path):
+    handler = signal.getsignal(signal.SIGTERM)
+    init = fake.init
+
+    def as_ray_does(**options: Any) -> None:
+        init(**options)
+        signal.signal(signal.SIGTERM, lambda *_: None)
+
+    fake.init = as_ray_does
+    assert cluster.RayEngine((1, 1)).most == 1 and fake.started
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.fixture
+def fake(monkeypatch) -> SimpleNamespace:
+    """A Ray of two nodes that only notes how it is started; the second one may be lost."""
+    started: list[dict[str, Any]] = []
+    running = SimpleNamespace(
+        started=started,
+        is_initialized=lambda: bool(started),
+        init=lambda **options: started.append(options),
+        shutdown=started.clear,
+        cluster_resources=lambda: {"CPU": 12.0, "memory": 3e9},
+        nodes=lambda: [{"NodeID": "a", "Alive": True, "Resources": {"memory": 1e9}}],
+    )
+    monkeypatch.setattr(cluster, "_import_ray", lambda: running)
+    return running
+
+
+def test_without_a_number_of_workers_there_are_as_many_as_the_cluster_has_cores(fake):
+    with cluster.RayEngine(None, "auto") as engine:
+        assert engine.most == 12
+    with cluster.RayEngine((2, 40), "auto") as engine:
+        assert engine.most == 40  # nodes may join later
+    with cluster.RayEngine((1, 3)) as engine:
+        assert engine.most == 3 and fake.started[0]["num_cpus"] == 3
+
+
+def test_workers_of_this_machine_are_not_slowed_down_by_ray(fake, monkeypatch):
+    monkeypatch.delenv(NICENESS, raising=False)
+    with cluster.RayEngine(None, "auto") as engine:
+        assert engine.most and NICENESS not in os.environ  # a cluster has settings of its own
+    with cluster.RayEngine() as engine:
+        assert engine.most and os.environ[NICENESS] == "0"
+    monkeypatch.setenv(NICENESS, "5")
+    with cluster.RayEngine() as engine:
+        assert engine.most and os.environ[NICENESS] == "5"
+
+
+def test_no_more_workers_are_awaited_at_first_than_there_is_room_for():
+    assert cluster._least(4, 100, {"CPU": 8.0, "memory": 1000.0}) == 4
+    assert cluster._least(16, 100, {"CPU": 8.0, "memory": 1000.0}) == 8
+    assert cluster._least(16, 400, {"CPU": 8.0, "memory": 1000.0}) == 2
+    assert cluster._least(16, 400, {}) == 1
+
+
+def test_a_worker_reserves_the_memory_that_it_takes_or_all_that_a_node_has(tmp_path):
+    nodes = [
+        {"Alive": alive, "Resources": {"memory": size}} for alive, size in ((True, 1e8), (True, 9e9), (False, 9e9))
+    ]
+    graph, torch, rated = (
+        cluster._memory(Job(tmp_path, tmp_path, model, score=score), nodes)
+        for model, score in (("compact", False), ("toy", False), ("compact", True))
+    )
+    assert 250e6 < graph < torch and graph < rated < 9e9
+    assert cluster._memory(Job(tmp_path, tmp_path), nodes[:1]) == 1e8
+
+
+def test_a_pool_of_workers_with_one_clip_each_grows():
+    context = cluster._context(ray)
+    assert context.autoscaling_config.actor_pool_util_upscaling_threshold <= cluster._held(1)
+    assert ray.data.DataContext.get_current().autoscaling_config is not context.autoscaling_config
+
+
+def test_the_patience_with_a_lost_node_is_that_of_the_longest_batch_in_work():
+    short = [Clip(str(number), "/none", offset=0.0, duration=2.0) for number in range(40)]
+    long = Clip("long", "/none", offset=0.0, duration=3600.0)
+    assert cluster._patience(short, 8, 2) == cluster._PATIENCE
+    assert cluster._patience([*short[:9], long, *short], 8, 2) >= 3600 + 7 * 2
+    assert cluster._patience([*short[:32], long], 8, 2) == cluster._PATIENCE  # its turn has not come
+    assert cluster._patience([short[0], short[1], long], 1, 2) == cluster._PATIENCE
+    assert cluster._patience([], 8, 2) == cluster._PATIENCE
+
+
+def test_a_pool_in_a_long_clip_is_not_given_up_and_one_without_hope_is(fake, monkeypatch):
+    """Time is counted in looks at an empty queue; the lost node is seen from the beginning."""
+    monkeypatch.setattr(cluster, "_LOOK", 0.001)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.02)
+    monkeypatch.setattr(cluster, "_pump", lambda data, found: None)
+    looks: list[int] = []
+    monkeypatch.setattr(cluster.RayEngine, "_nodes", lambda self: looks.append(1) or {"a"})
+    monkeypatch.setattr(cluster.RayEngine, "_pool", lambda *_: None)
+    counts = []
+    for seconds in (0.001, 0.5):
+        looks.clear()
+        clip = Clip("a", "/none", offset=0.0, duration=seconds)
+        engine = cluster.RayEngine((1, 1), "auto")
+        assert list(engine._run({"a": clip}, Job(Path("in"), Path("out")), 8, {"a", "b"}, 1)) == []
+        counts.append(len(looks))
+    assert counts[0] < 5 and counts[1] > 900
+
+
 def test_the_stage_works_inside_map_batches(nodes, source, tmp_path):
     rows = [{"audio_filepath": str(path), "text": path.stem} for path in sorted(source.rglob("*.wav"))[:4]]
+    handler = signal.getsignal(signal.SIGTERM)
     ray.init(address=nodes.address, log_to_driver=False)
+    signal.signal(signal.SIGTERM, handler)  # Ray's own would outlive the test
     data = ray.data.from_items(rows).map_batches(
         EnhanceStage,
         fn_constructor_kwargs={"output": tmp_path / "out", "model": MODEL},
@@ -75,22 +181,24 @@ def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes,
 def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_process(nodes, source, whole, tmp_path):
     """The last test of the two nodes: one of them is gone after it."""
     (second,) = nodes.worker_nodes
-    happened: list[str] = []
+    killed: set[int] = set()
+    lost: list[Any] = []
 
     with cluster.RayEngine((2, 2), nodes.address) as engine:
 
         def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
             for results in engine(chosen, job, batch):  # called again for clips that were lost
                 yield results
-                if len(happened) < 2:
-                    os.kill(int(str(results[0].worker).split(":")[1]), signal.SIGKILL)
-                    happened.append("worker")
-                elif len(happened) == 2:
+                worker = int(str(results[0].worker).split(":")[1])
+                if len(killed) == 2 and not lost:
                     nodes.remove_node(second, allow_graceful=False)
-                    happened.append("node")
+                    lost.append(second)
+                elif len(killed) < 2 and worker not in killed:  # what a dead worker had finished still arrives
+                    os.kill(worker, signal.SIGKILL)
+                    killed.add(worker)
 
         summary = run_corpus(Job(source, tmp_path / "out", MODEL), failing)
-    assert happened == ["worker", "worker", "node"]
+    assert len(killed) == 2 and lost == [second]
     assert (summary.enhanced, summary.errors, summary.new) == (48, 0, 48)
     assert clips.digests(tmp_path / "out") == whole
 

@@ -4,7 +4,7 @@ import soundfile
 
 import clips
 from hamiltone.corpus import Clip
-from hamiltone.corpus.parts import as_file
+from hamiltone.corpus.parts import as_file, clip_seconds
 from hamiltone.errors import InputError
 
 
@@ -36,3 +36,13 @@ def test_a_stretch_that_is_not_there_is_one_line(tmp_path, offset, duration):
     path = clips.write_clip(tmp_path / "one.wav", 1, seconds=2.0)
     with pytest.raises(InputError, match="is shorter than offset and duration say"):
         as_file(Clip("part", str(path), offset=offset, duration=duration)).__enter__()
+
+
+def test_the_length_of_a_clip_is_known_before_it_is_read_but_for_members_only_roughly(tmp_path):
+    path = str(clips.write_clip(tmp_path / "one.wav", 1, seconds=2.0))
+    assert clip_seconds(Clip("a", path)) == 2.0
+    assert clip_seconds(Clip("a", path, duration=9.0)) == 2.0  # without an offset it is for information only
+    assert clip_seconds(Clip("a", path, offset=0.5, duration=1.0)) == 1.0
+    assert clip_seconds(Clip("a", path, offset=0.5)) == 2.0
+    assert clip_seconds(Clip("a", path, 512, 64_000, ".wav")) >= 2.0
+    assert clip_seconds(Clip("a", str(tmp_path / "none.wav"))) == 0.0

@@ -1,19 +1,23 @@
 """What a run that was killed, or that lost something, leaves behind, and how the next start goes on from it."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Job, in_process, run_corpus
+from hamiltone.corpus import Clip, Job, in_process, run_corpus
+from hamiltone.corpus.stage import target
 from hamiltone.errors import InputError
+from hamiltone.weights import graphs
 
 MODEL = "compact"
 
@@ -60,9 +64,16 @@ def test_what_an_engine_loses_is_tried_alone_and_only_then_an_error(source, tmp_
         lost = 0 if chosen[0].id != poison else 3 if batch > 1 else 2
         yield from in_process(chosen[lost:], job, batch)
 
-    summary = run_corpus(Job(source, tmp_path / "out", MODEL), engine)
+    job = Job(source, tmp_path / "out", MODEL)
+    written = job.output / target(Clip(poison, poison), "flac")
+    written.parent.mkdir(parents=True)
+    (job.output / ".hamiltone").mkdir()
+    (job.output / ".hamiltone" / "run.json").write_text(json.dumps(job.settings()))
+    written.write_bytes(b"by the worker, before it died")
+    summary = run_corpus(job, engine)
     assert given == [(8, 6), (1, 3), (1, 1), (1, 1)]
     assert (summary.enhanced, summary.errors) == (5, 1)
+    assert not written.exists() and len(list((job.output / "audio").rglob("*.flac"))) == 5
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
     assert row["id"] == poison and "worker died" in str(row["error"])
 
@@ -126,6 +137,25 @@ def test_settings_that_are_damaged_are_one_line(source, tmp_path):
         (job.output / ".hamiltone" / "run.json").write_bytes(content)
         with pytest.raises(InputError, match="is damaged; choose another output"):
             run_corpus(job)
+
+
+def test_a_bundled_model_that_changed_under_its_name_does_not_go_on_with_what_the_old_one_began(tmp_path, monkeypatch):
+    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", None)
+    run_corpus(job)
+    assert run_corpus(replace(job, model="compact")).new == 0  # the same one by its name
+    before, other = clips.digests(job.output), graphs()["live.window"]
+    monkeypatch.setattr("hamiltone.runtime.backend.graphs", lambda: {"compact": other})
+    with pytest.raises(InputError, match="belongs to another run, with model 'sha256:"):
+        run_corpus(job)
+    assert clips.digests(job.output) == before
+
+
+def test_another_version_of_the_engine_does_not_go_on_either(tmp_path, monkeypatch):
+    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
+    run_corpus(job)
+    monkeypatch.setattr("hamiltone.corpus.run.version", lambda name: "0.1")
+    with pytest.raises(InputError, match=r"with engine 'onnxruntime .*' instead of 'onnxruntime 0.1'"):
+        run_corpus(job)
 
 
 KILLED = """

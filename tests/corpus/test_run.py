@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Job, run_corpus
+from hamiltone.corpus import Job, Result, run_corpus
 from hamiltone.errors import InputError
 
 MODEL = "compact"
@@ -153,7 +153,7 @@ def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, who
         ({"strength": 2.0}, "strength"),
         ({"format": "mp3"}, "flac or wav"),
         ({"model": "nobody"}, "nobody"),
-        ({"model": None}, "belongs to another run, with model"),
+        ({"model": "live"}, "belongs to another run, with model"),
         ({"format": "wav"}, "belongs to another run, with format"),
         ({"source": "elsewhere"}, "belongs to another run, with input"),
         ({"output": "source"}, "is the input"),
@@ -174,11 +174,40 @@ def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change
     assert clips.digests(whole) == before
 
 
-def test_fields_that_the_run_writes_itself_are_refused(tmp_path):
+@pytest.mark.parametrize("name", ["seconds", "error"])
+def test_fields_that_the_run_writes_itself_are_refused(tmp_path, name):
     clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)
-    source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "a.wav", "seconds": 3}])
-    with pytest.raises(InputError, match="'seconds'"):
+    source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "a.wav", name: 3}])
+    with pytest.raises(InputError, match=f"'{name}'"):
         run_corpus(Job(source, tmp_path / "out", MODEL))
+
+
+def test_every_row_has_an_id_its_own_or_the_one_by_which_the_run_knows_it(tmp_path):
+    for name in "abcd":
+        clips.write_clip(tmp_path / f"{name}.wav", 0, seconds=0.2)
+    rows = [{"id": "", "audio_filepath": "a.wav"}, {"id": None, "audio_filepath": "b.wav"}]
+    rows += [{"id": 7, "audio_filepath": "c.wav"}, {"audio_filepath": "d.wav"}, {"id": "", "audio_filepath": "e.wav"}]
+    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
+    assert [row["id"] for row in clips.rows(tmp_path / "out" / "manifest.jsonl")] == ["a.wav", "b.wav", 7, "d.wav"]
+    assert [row["id"] for row in clips.rows(tmp_path / "out" / "errors.jsonl")] == ["e.wav"]
+
+
+def test_a_round_grows_with_the_workers_that_share_it(source, tmp_path, monkeypatch):
+    monkeypatch.setattr("hamiltone.corpus.run.ROUND", 3)
+    monkeypatch.setattr("hamiltone.corpus.run.SHARE", 1)
+
+    class Engine:
+        def __init__(self, most):
+            self.most, self.given = most, []
+
+        def __call__(self, clips, job, batch):
+            self.given.append(len(clips))
+            yield [Result(clip.id, error="not done") for clip in clips]
+
+    few, many = Engine(2), Engine(4)
+    for engine in (few, many):
+        run_corpus(Job(source, tmp_path / f"out{engine.most}", MODEL), engine)
+    assert (few.given, many.given) == ([3, 3], [4, 2])
 
 
 def test_scores_come_before_and_after_and_can_be_filtered_by(tmp_path):

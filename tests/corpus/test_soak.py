@@ -1,7 +1,8 @@
 """The whole promise on a cluster that fails: ``pytest -s -m soak tests/corpus``.
 
 HAMILTONE_SOAK_CLIPS and HAMILTONE_SOAK_MINUTES make it smaller than 2,000 clips and a clip of 180 minutes.
-Every second clip is cut out of the recordings in the folder HAMILTONE_SOAK_SPEECH; without it, all are synthetic.
+Every second clip is cut out of the wav, flac, ogg and mp3 files in the folder HAMILTONE_SOAK_SPEECH; without it, all
+are synthetic.
 """
 
 import os
@@ -12,10 +13,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -29,13 +32,34 @@ pytestmark = [pytest.mark.soak, pytest.mark.filterwarnings("ignore")]
 COUNT = int(os.environ.get("HAMILTONE_SOAK_CLIPS", "2000"))
 MINUTES = float(os.environ.get("HAMILTONE_SOAK_MINUTES", "180"))
 SPEECH = os.environ.get("HAMILTONE_SOAK_SPEECH")
+SOUNDS = {".wav", ".flac", ".ogg", ".mp3"}
+GROWTH = 4.0
+"""MB that the memory of a worker may drift by over its clips: caches of the allocator, not a leak per clip."""
+
+
+class Weighed(EnhanceStage):
+    """Reports its process with the MB that it has now, after a clip."""
+
+    def enhance(self, clip: Clip) -> Result:
+        """Enhance one clip."""
+        result = super().enhance(clip)
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return replace(result, worker=f"{result.worker}:{pages * resource.getpagesize() / 2**20:.2f}")
+
+
+def growth(memory: list[float]) -> float:
+    """By how much memory grows over a series, by the straight line through all but the first quarter."""
+    settled = np.array(memory[len(memory) // 4 :])
+    return float(np.polyfit(np.arange(len(settled)), settled, 1)[0]) * len(settled)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
     """Very short clips, of synthetic speech and of recordings."""
     folder = clips.folder(tmp_path_factory.mktemp("soak") / "in", COUNT, seconds=0.12)
-    recordings = [soundfile.read(path) for path in sorted(Path(SPEECH).rglob("*.*"))] if SPEECH else []
+    sounds = sorted(path for path in Path(SPEECH).rglob("*") if path.suffix.lower() in SOUNDS) if SPEECH else []
+    recordings = [(samples, rate) for samples, rate in map(soundfile.read, sounds) if len(samples) > rate // 8]
+    assert recordings or not SPEECH, f"there are no recordings in {SPEECH}"
     rng = random.Random(0)
     for path in sorted(folder.rglob("*.wav"))[::2] if recordings else []:
         samples, rate = rng.choice(recordings)
@@ -52,13 +76,13 @@ def alone(source, tmp_path_factory) -> dict[str, str]:
     return clips.digests(output)
 
 
-def test_killed_workers_and_a_lost_node_change_nothing(source, alone, tmp_path):
+def test_killed_workers_and_a_lost_node_change_nothing_and_no_worker_grows(source, alone, tmp_path):
     nodes = clips.two_nodes(2)
     (second,) = nodes.worker_nodes
     killed = list[int]()
     lost = False
     try:
-        with RayEngine((2, 4), nodes.address) as engine:
+        with RayEngine((2, 4), nodes.address, Weighed) as engine:
 
             def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
                 nonlocal lost
@@ -83,6 +107,14 @@ def test_killed_workers_and_a_lost_node_change_nothing(source, alone, tmp_path):
     ledger = clips.rows(tmp_path / "out" / ".hamiltone" / "done.jsonl")
     assert len(ledger) == len({str(entry["id"]) for entry in ledger}) == COUNT
     assert clips.digests(tmp_path / "out") == alone
+    memory = defaultdict[str, list[float]](list)
+    for entry in ledger:  # in the order in which they were done
+        worker, _, size = str(entry["worker"]).rpartition(":")
+        memory[worker].append(float(size))
+    long = {worker: sizes for worker, sizes in memory.items() if len(sizes) >= COUNT / 10}  # others were killed early
+    for worker, sizes in memory.items():
+        print(f"{worker}: {len(sizes)} clips, MB now and then: {sizes[:: max(len(sizes) // 10, 1)]}")
+    assert long and all(abs(growth(sizes)) < GROWTH for sizes in long.values())
 
 
 def test_a_driver_killed_at_five_random_moments_leaves_what_is_resumed_byte_by_byte(source, alone, tmp_path):

@@ -38,6 +38,16 @@ def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
     assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
 
 
+def test_a_clip_with_the_id_of_another_one_does_not_replace_its_file(source, tmp_path):
+    stage, paths = EnhanceStage(tmp_path / "out", model=MODEL), [str(path) for path in sorted(source.rglob("*.wav"))]
+    first = stage({"id": np.array(["a", "a"]), "audio_filepath": np.array(paths[:2])})
+    assert first["error"][0] == "" and "'a' is that of another clip" in first["error"][1]
+    written = (tmp_path / "out" / first["enhanced_filepath"][0]).read_bytes()
+    again = stage({"id": np.array(["a", "b", "a"]), "audio_filepath": np.array([paths[0], paths[1], paths[2]])})
+    assert [bool(error) for error in again["error"]] == [False, False, True]  # Ray may give a batch twice
+    assert (tmp_path / "out" / first["enhanced_filepath"][0]).read_bytes() == written
+
+
 def test_a_clip_is_reported_only_when_the_name_of_its_file_is_synced(source, tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr("hamiltone.corpus.stage.sync_folder", lambda folder: synced.extend(folder.iterdir()))
@@ -50,6 +60,47 @@ def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
     first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
     again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
     assert first.error is None and "lies in the output" in str(again.error)
+
+
+@pytest.mark.parametrize("broken", ["estimate_noise", "sync_folder"])
+def test_after_an_error_there_is_no_file_not_even_that_of_an_earlier_time(source, tmp_path, monkeypatch, broken):
+    def fail(*_):
+        raise OSError("the disk is gone")
+
+    clip, stage = Clip("a", str(sorted(source.rglob("*.wav"))[0])), EnhanceStage(tmp_path / "out", model=MODEL)
+    for earlier in (False, True):
+        assert not earlier or stage.enhance(clip).error is None
+        with monkeypatch.context() as patch:
+            patch.setattr(f"hamiltone.corpus.stage.{broken}", fail)
+            assert "the disk is gone" in str(stage.enhance(clip).error)
+        assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+
+
+def test_a_clip_that_fails_when_it_is_done_again_loses_its_file(tmp_path):
+    path = clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    written = tmp_path / "out" / str(stage.enhance(Clip("a", str(path))).enhanced_filepath)
+    assert written.is_file()
+    path.write_bytes(b"RIFF no sound at all")
+    assert stage.enhance(Clip("a", str(path))).error and not written.exists()
+
+
+def test_the_reason_of_a_failure_is_the_same_each_time(tmp_path, monkeypatch):
+    """Parts and results have temporary files with random names, of which a manifest must not depend."""
+    path = clips.write_clip(tmp_path / "one.wav", 0, seconds=1.0)
+    shard = clips.shard(tmp_path / "a.tar", [path])
+    shard.write_bytes(b"no sound" + shard.read_bytes()[8:])
+    stage = EnhanceStage(tmp_path / "out", model=MODEL)
+    member = Clip("a.tar/one", str(shard), 0, 1000, ".wav")
+    reasons = [stage.enhance(member).error for _ in range(2)]
+    assert reasons[0] == reasons[1] and str(reasons[0]).startswith("a.tar/one: ")
+
+    def fail(source, target, scale):
+        raise RuntimeError(f"cannot open {str(source)!r}, {target.with_name('.hamiltone-node-0123.part')}: why")
+
+    monkeypatch.setattr("hamiltone.corpus.stage.estimate_noise", fail)
+    error = stage.enhance(Clip("part", str(path), offset=0.25, duration=0.5)).error
+    assert error == "RuntimeError: cannot open 'part', part: why"
 
 
 def test_parts_of_one_recording_in_a_batch_have_files_of_their_own(tmp_path):

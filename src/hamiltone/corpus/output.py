@@ -89,7 +89,7 @@ class RunFolder:
                 )
 
     def sweep(self) -> None:
-        """Remove what killed workers left half-written."""
+        """Remove what killed workers left half-written, on any host; every clip is done, so none is waited for."""
         for folder in sorted((self.path / AUDIO).glob("*")):
             sweep(folder, ".hamiltone-*.part")
 

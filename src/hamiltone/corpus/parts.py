@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hamiltone.audio.formats import FLOAT_SUBTYPES, Encoding
-from hamiltone.audio.io import open_reader
+from hamiltone.audio.io import open_reader, probe
 from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.corpus.inputs import Clip
 from hamiltone.errors import InputError
@@ -15,6 +15,8 @@ SCRATCH = "hamiltone-corpus-"
 _EXACT = ("PCM_16", "PCM_24", "PCM_32")
 _FRAMES = 65_536
 _BYTES = 1 << 20
+_THIN = 8000
+"""Bytes of a second of sound that is packed tightly: 64 kbit/s."""
 
 
 @contextmanager
@@ -29,10 +31,19 @@ def as_file(clip: Clip) -> Iterator[Path]:
             _copy_bytes(clip, copy)
         else:
             _copy_stretch(clip, copy)
-        try:
-            yield copy
-        except InputError as error:
-            raise InputError(str(error).replace(str(copy), clip.id)) from None
+        yield copy
+
+
+def clip_seconds(clip: Clip) -> float:
+    """About how long a clip is, at most: by its row, the header of its file or the size of its member; 0 if broken."""
+    if clip.byte_count is not None:
+        return clip.byte_count / _THIN
+    if clip.offset is not None and clip.duration is not None:
+        return clip.duration
+    try:
+        return probe(Path(clip.path)).seconds
+    except InputError:
+        return 0.0
 
 
 def _copy_bytes(clip: Clip, copy: Path) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from hamiltone.corpus.inputs import Clip, Row, fingerprint, list_rows
 from hamiltone.corpus.keep import Filter, parse_filter
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.corpus.output import RunFolder, writing
-from hamiltone.corpus.stage import EnhanceStage, check_format
+from hamiltone.corpus.stage import EnhanceStage, check_format, target
 from hamiltone.errors import InputError
+from hamiltone.runtime.backend import GRAPH_SUFFIX, model_file, resolve_model
 
-ROUND = 65_536
-"""Clips that an engine is given at once, which bounds the memory of the driver apart from the ids."""
+ROUND, SHARE = 65_536, 4_096
+"""Clips that an engine is given at once, and per worker if that is more: the end of a round, when workers wait for the
+last ones and a new pool is made, must be rare. This bounds the memory of the driver apart from the ids."""
 BATCH = 8
 """Clips that a worker is given at once; they are done again if it dies."""
 _ADDED = ("enhanced_filepath", "seconds", "noise_db", "snr_db")
@@ -48,12 +51,20 @@ class Job:
         return {"output": output, **how}
 
     def settings(self) -> dict[str, Any]:
-        """Everything that the audio and its measurements depend on; a run is only resumed with the same settings."""
-        model = self.model
-        if model is not None and Path(model).is_file():
-            model = f"sha256:{hashlib.sha256(Path(model).read_bytes()).hexdigest()}"
+        """Everything that the audio and its measurements depend on; a run is only resumed with the same settings.
+
+        A model is known by the content of its file, so that a name which means another one after an update is noticed.
+        """
+        file = model_file(self.model)
+        engine = "onnxruntime" if file.suffix.lower() == GRAPH_SUFFIX else "torch"
+        model = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
         how = {"model": model, "strength": self.strength, "format": self.format, "score": self.score}
-        return {"input": str(self.source.absolute()), **how, "hamiltone": __version__}
+        return {
+            "input": str(self.source.absolute()),
+            **how,
+            "hamiltone": __version__,
+            "engine": f"{engine} {version(engine)}",
+        }
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -95,7 +106,9 @@ class Summary:
 
 
 Engine = Callable[[list[Clip], Job, int], Iterator[list[Result]]]
-"""Enhances clips in batches of a given size and yields results in any order as they come; it may lose some."""
+"""Enhances clips in batches of a given size and yields results in any order as they come; it may lose some.
+
+Its largest number of workers may be an attribute `most`."""
 
 
 def in_process(clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
@@ -122,7 +135,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
         pace = _Pace(total, ledger, tick)
         for batch in (BATCH, 1):  # clips that were lost with their batch are tried once more one by one
             expected = pace.new
-            for clips in _rounds(_missing(job, ledger)):
+            for clips in _rounds(_missing(job, ledger), getattr(engine, "most", 1)):
                 expected += len(clips)
                 for results in engine(clips, job, batch):
                     pace.add(results)
@@ -132,7 +145,9 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
             for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may lose the next one too
                 for results in engine([clip], job, 1):
                     pace.add(results)
-            pace.add(Result(clip.id, error=_LOST) for clip in _missing(job, ledger))
+            for clip in list(_missing(job, ledger)):
+                (job.output / target(clip, job.format)).unlink(missing_ok=True)  # it may have died after it wrote
+                pace.add([Result(clip.id, error=_LOST)])
         folder.sweep()
         counts = _write_manifests(job, folder, ledger, keep)
         return Summary(**counts, new=pace.new, elapsed=round(pace.elapsed, 3), busy=round(pace.busy, 3))
@@ -141,7 +156,6 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
 def _check(job: Job) -> None:
     """Check before any worker starts that the settings are valid, and that the model and the ratings are available."""
     from hamiltone.metrics import check_metrics
-    from hamiltone.runtime.backend import resolve_model
 
     if not 0 <= job.strength <= 1:
         raise InputError(f"expected a strength from 0 to 1, got {job.strength}")
@@ -157,7 +171,7 @@ def _survey(job: Job, keep: Filter | None) -> int:
     for row in list_rows(job.source, job.output):
         total += row.clip is not None
         names |= dict.fromkeys(row.fields)
-    if taken := [name for name in job.added if name in names]:
+    if taken := [name for name in (*job.added, "error") if name in names]:
         raise InputError(f"{job.source}: has a field {taken[0]!r}, which this run writes itself; rename it")
     if not total:
         raise InputError(f"{job.source}: holds no clips")
@@ -185,8 +199,8 @@ def _outdated(job: Job, ledger: Ledger) -> Iterator[str]:
                 yield row.id
 
 
-def _rounds(clips: Iterator[Clip]) -> Iterator[list[Clip]]:
-    while chosen := list(itertools.islice(clips, ROUND)):
+def _rounds(clips: Iterator[Clip], workers: int) -> Iterator[list[Clip]]:
+    while chosen := list(itertools.islice(clips, max(ROUND, SHARE * workers))):
         yield chosen
 
 
@@ -241,6 +255,8 @@ def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter |
 
 def _line(row: Row, entry: dict[str, Any], added: tuple[str, ...], keep: Filter | None) -> tuple[str, dict[str, Any]]:
     fields = {"id": row.id, **row.fields}
+    if fields["id"] in (None, ""):
+        fields["id"] = row.id
     if "error" in entry:
         return "errors", {**fields, "error": entry["error"]}
     line = {**fields, **{name: entry.get(name) for name in added}}

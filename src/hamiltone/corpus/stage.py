@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,21 @@ from hamiltone.runtime import enhance_file, resolve_model
 AUDIO = "audio"
 
 
+# Temporary files of this package, whose names are random: of parts of files, of links, and of results
+_TEMPORARY = re.compile(r"[^\s'\"]*/(?:hamiltone-(?:corpus|link)-|\.hamiltone-)[^\s'\":]*")
+
+
 def check_format(format: str) -> None:
     """Raise an `InputError` if results cannot be written in this format."""
     if format not in ("flac", "wav"):
         raise InputError(f"the format must be flac or wav, got {format!r}")
+
+
+def target(clip: Clip, format: str) -> str:
+    """Where a clip goes, below the output folder: at most 256 folders, names that every file system accepts."""
+    digest = hashlib.sha256(clip.id.encode(errors="surrogateescape")).hexdigest()
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", clip.name)[:60]
+    return f"{AUDIO}/{digest[:2]}/{name}-{digest[:16]}.{format}"
 
 
 class EnhanceStage:
@@ -59,13 +71,8 @@ class EnhanceStage:
         check_format(format)
         self.output, self.strength, self.format, self.score = Path(output).absolute(), strength, format, score
         self.model, self._threads = resolve_model(model, threads=threads), threads
+        self._known: dict[int, int] = {}
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
-
-    def target(self, clip: Clip) -> str:
-        """Where a clip goes, below the output folder: at most 256 folders, names that every file system accepts."""
-        digest = hashlib.sha256(clip.id.encode(errors="surrogateescape")).hexdigest()
-        name = re.sub(r"[^A-Za-z0-9_-]+", "_", clip.name)[:60]
-        return f"{AUDIO}/{digest[:2]}/{name}-{digest[:16]}.{self.format}"
 
     def enhance(self, clip: Clip) -> Result:
         """Enhance one clip."""
@@ -73,35 +80,56 @@ class EnhanceStage:
         try:
             found = self._enhance(clip)
         except InputError as error:
-            found = {"error": str(error)}
+            found = {"error": _without_temporary(str(error), clip)}
         except Exception as error:  # one bad clip must not stop the others
-            found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            found = {"error": _without_temporary(reason, clip)}
         return Result(clip.id, **found, elapsed=round(time.perf_counter() - started, 3), worker=self._worker)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Enhance a batch of Ray Data: the columns of `Result` join it, NaN and "" standing for None.
 
+        A clip that has the id of another one of this or an earlier batch is an error. Only this process is looked at.
+
         Shape:
             batch: arrays ``(N,)`` by column: `audio_filepath`, and optionally the other fields of `Clip`
         """
-        results = [self.enhance(clip) for clip in batch_clips(batch)]
+        results = [self._enhance_if_new(clip) for clip in batch_clips(batch)]
         return {**batch, **result_columns(results)}
 
+    def _enhance_if_new(self, clip: Clip) -> Result:
+        known = self._known.setdefault(hash(clip.id), hash(clip))  # the same clip may come again: Ray repeats batches
+        if known == hash(clip):
+            return self.enhance(clip)
+        error = f"the id {clip.id!r} is that of another clip, whose file it would replace; give each an id of its own"
+        return Result(clip.id, error=error, worker=self._worker)
+
     def _enhance(self, clip: Clip) -> dict[str, Any]:
-        relative, version = self.target(clip), fingerprint(clip)
-        target = self.output / relative
+        relative = target(clip, self.format)
         if self.output / AUDIO in Path(os.path.realpath(clip.path)).parents:
             raise InputError(f"{clip.path}: lies in the output folder")
+        try:
+            return {"enhanced_filepath": relative, **self._write(clip, self.output / relative)}
+        except Exception:
+            with suppress(OSError):  # what failed has no file, not even one of an earlier time
+                (self.output / relative).unlink()
+            raise
+
+    def _write(self, clip: Clip, path: Path) -> dict[str, Any]:
+        version = fingerprint(clip)
         with as_file(clip) as source:
-            report = enhance_file(source, target, model=self.model, strength=self.strength, overwrite=True)
-            noise = estimate_noise(source, target, report.scale or 1.0)
-            ratings = self._rate(source, target) if self.score else {}
-        sync_folder(target.parent)
-        seconds = round(report.seconds or 0.0, 6)
-        size = target.stat().st_size
-        found = {"enhanced_filepath": relative, "seconds": seconds, **asdict(noise), **ratings}
-        return {**found, "note": report.note, "bytes": size, "fingerprint": version}
+            report = enhance_file(source, path, model=self.model, strength=self.strength, overwrite=True)
+            noise = estimate_noise(source, path, report.scale or 1.0)
+            ratings = self._rate(source, path) if self.score else {}
+        sync_folder(path.parent)
+        found = {"seconds": round(report.seconds or 0.0, 6), **asdict(noise), **ratings}
+        return {**found, "note": report.note, "bytes": path.stat().st_size, "fingerprint": version}
 
     def _rate(self, source: Path, target: Path) -> dict[str, float | None]:
         before = {f"{name}_before": value for name, value in rate_speech(source, self._threads).items()}
         return {**rate_speech(target, self._threads), **before}
+
+
+def _without_temporary(text: str, clip: Clip) -> str:
+    """A reason that is the same each time: names of temporary files are random."""
+    return _TEMPORARY.sub(lambda _: clip.id, text)
