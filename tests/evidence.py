@@ -6,7 +6,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hamiltone.analysis.maps import MapStudy, ShuffledAgreement
 from hamiltone.analysis.settings import HEADS, INITS, LOSSES, Choice, Landing
 from hamiltone.analysis.statistics import Spread
 from hamiltone.nn.rules import SCALES
@@ -19,6 +18,7 @@ from hamiltone.paper.results import (
     Coupling,
     LayerSpeed,
     LayerSpeeds,
+    MapsOverSeeds,
     ModelSpeeds,
     OutputsOverSeeds,
     Quality,
@@ -30,7 +30,8 @@ from hamiltone.paper.results import (
 )
 from hamiltone.paper.store import Made, Stored, read_results
 
-RESULTS = Path(__file__).parents[1] / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
 MADE = Made("", 1, "", "", "", "", "hamiltone reproduce all", False, 1.0, "", ())
 VARIANTS = ("hamilton", "hamilton-tay", "head-is-component", "shared-4-heads")
 
@@ -47,10 +48,12 @@ def twins(**changes: Any) -> Twins:
         files=824,
         variants=tuple(VariantRuns(name, 1, 4, runs) for name in ("shared", *VARIANTS)),
         differences={name: {metric: around(0.0, 0.001) for metric in METRICS} for name in VARIANTS},
-        agreement=around(0.05),
+        maps=MapsOverSeeds(around(0.05), around(0.02), around(0.7), around(0.5)),
         both_rules=outputs,
         same_rule=outputs,
-        ks_beyond_seed=around(0.0),
+        ks_beyond_seed=around(0.0, 0.001),
+        formulas={scale: (around(0.8), around(0.9)) for scale in SCALES},
+        beyond={scale: (around(0.1), around(0.2)) for scale in SCALES},
         coupling=Coupling(around(0.1), around(0.6), around(0.5)),
     )
     return replace(made, **changes)
@@ -70,24 +73,11 @@ def whole_evidence() -> dict[str, Stored[Any]]:
         **dict.fromkeys(MODEL_SPEEDS, ModelSpeeds((), tuple(ratios))),
         "gradient-settings": sweep(1.0),
         "ablation": twins(),
-        "dns": Quality((), dnsmos),
+        "dns": Quality((), dict.fromkeys(("dns3-shared", "dns3-qtransformer-shared"), dnsmos)),
     }
     evidence: dict[str, Stored[Any]] = {name: Stored(name, MADE, result) for name, result in made.items()}
     stored = dict(read_results(RESULTS))
     evidence |= {name: one for name, one in stored.items() if name not in evidence}
-    agreement = evidence["agreement"].result
-    if agreement.maps is None:
-        shuffled = (ShuffledAgreement(1, around(0.02), around(0.03)),)
-        maps = MapStudy(around(0.7), around(0.5), shuffled)
-        evidence["agreement"] = Stored("agreement", MADE, replace(agreement, maps=maps))
-    similarity = evidence["outputs"].result.similarity
-    both = (around(0.8), around(0.9))
-    similarity = replace(
-        similarity,
-        formulas={scale: similarity.formulas.get(scale, both) for scale in SCALES},
-        beyond={scale: similarity.beyond.get(scale, both) for scale in SCALES},
-    )
-    evidence["outputs"] = Stored("outputs", MADE, replace(evidence["outputs"].result, similarity=similarity))
     return evidence
 
 

@@ -1,62 +1,101 @@
-"""``make bench``: measure this machine, write docs/BENCH.md and the summary in README.md of this clone."""
+"""``make bench``: measure this machine, keep it in results/, and fill docs/BENCH.md and the summary in README.md.
 
+python tools/bench.py           # all of it, about ten minutes
+python tools/bench.py runtime   # only this; any of attention, networks and runtime
+python tools/bench.py --pages   # measures nothing: fills the pages from results/
+"""
+
+import argparse
+import json
 import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from hamiltone import markdown
-from hamiltone.benchmark.attention import AttentionRow, bench_attention
+from hamiltone.benchmark.attention import bench_attention
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.benchmark.model import ModelRow, bench_model, executions
-from hamiltone.benchmark.runtime import RuntimeRow, bench_runtime, ways
+from hamiltone.benchmark.model import bench_model, executions
+from hamiltone.benchmark.runtime import bench_runtime, ways
 from hamiltone.benchmark.tables import ATTENTION, MODEL, RUNTIME, markdown_table
 
 ROOT = Path(__file__).parents[1]
+COLUMNS = {"attention": ATTENTION, "networks": MODEL, "runtime": RUNTIME}
+
+
+def measure(name: str) -> Iterable[Any]:
+    """The rows of one benchmark."""
+    if name == "attention":
+        return bench_attention((512, 1024, 2048, 4096), tick=_say)
+    if name == "runtime":
+        return bench_runtime(ways(("compact", "live"), (1, 2)), tick=_say)
+    return chain(
+        bench_model(executions("qconformer-dns", ("shared", "hamilton")), (4, 10), tick=_say),
+        bench_model(executions("qconformer", ("shared", "hamilton"))[:1], (4,), tick=_say),
+        bench_model(executions("qconformer-dns", ("shared",))[:1], (60,), rounds=(1, 3), tick=_say),
+        bench_model(executions("compact", ("shared", "hamilton"))[:2], (10, 60), tick=_say),
+    )
+
+
+def store(results: Path, name: str, rows: Iterable[Any]) -> None:
+    """Keep the rows of a benchmark with the machine."""
+    content = {"machine": str(this_machine()), "rows": [asdict(row) for row in rows]}
+    (results / f"bench-{name}.json").write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+def fill(page: str, results: Path, choose: Callable[[list[Any]], list[Any]] = lambda rows: rows) -> str:
+    """The page with its blocks filled from what is stored; `choose` picks from a table's rows.
+
+    A block whose result is not stored stays as it is.
+    """
+    blocks = {}
+    for name in set(markdown.block_names(page)) & {*COLUMNS, "install"}:
+        path = results / ("install.json" if name == "install" else f"bench-{name}.json")
+        if path.exists():
+            content = json.loads(path.read_text("utf-8"))
+            rows = choose([SimpleNamespace(**row) for row in content.get("rows", [])])
+            table = _install(content) if name == "install" else markdown_table(COLUMNS[name], rows)
+            command = "tools/install_cost.py" if name == "install" else "make bench"
+            blocks[name] = f"{table}\nMeasured by `{command}` on {content['machine']}.\n"
+    return markdown.fill_blocks(page, blocks)
+
+
+def longest(rows: list[Any]) -> list[Any]:
+    """Those of the longest sequence, for the README."""
+    return [row for row in rows if row.length == max(row.length for row in rows)]
+
+
+def _install(content: dict[str, Any]) -> str:
+    rows = [
+        ["packages", str(content["packages"])],
+        ["download", f"{content['download_mb']:.0f} MB"],
+        ["on disk", f"{content['disk_mb']:.0f} MB"],
+        ["`hamiltone --version`", _seconds(content["version_s"])],
+        ["`hamiltone enhance` of 3 s", _seconds(content["enhance_s"])],
+    ]
+    return markdown.table(["what", "measured"], rows)
+
+
+def _seconds(times: dict[str, float]) -> str:
+    return f"{times['median']:.2f} s ({times['least']:.2f} to {times['most']:.2f}; {times['first']:.2f} the first time)"
 
 
 def main() -> None:
-    """Run every benchmark (about ten minutes) and write the pages."""
-    note = f"Measured by `make bench` on {this_machine()}.\n"
-    attention = list(bench_attention((512, 1024, 2048, 4096), tick=_say))
-    models = [
-        *bench_model(executions("qconformer-dns", ("shared", "hamilton")), (4, 10), tick=_say),
-        *bench_model(executions("qconformer", ("shared", "hamilton"))[:1], (4,), tick=_say),
-        *bench_model(executions("qconformer-dns", ("shared",))[:1], (60,), rounds=(1, 3), tick=_say),
-        *bench_model(executions("compact", ("shared", "hamilton"))[:2], (10, 60), tick=_say),
-    ]
-    backends = list(bench_runtime(ways(("compact", "live"), (1, 2)), tick=_say))
-    (ROOT / "docs" / "BENCH.md").write_text(_page(note, attention, models, backends))
-    readme = ROOT / "README.md"
-    longest = [row for row in attention if row.length == max(row.length for row in attention)]
-    block = f"{markdown_table(ATTENTION, longest)}\n{note}"
-    readme.write_text(markdown.fill_blocks(readme.read_text(), {"attention": block}))
-
-
-def _page(note: str, attention: list[AttentionRow], models: list[ModelRow], backends: list[RuntimeRow]) -> str:
-    return f"""# Benchmarks
-
-{note}
-All methods of a table take turns in one run, so that load on the machine affects them alike; times are medians after
-warm-up. Peak memory is what one call adds to a fresh process.
-
-## One attention layer
-
-The setting of the paper's Table 9: 64 quaternions (256 reals), 8 heads, batch 1, forward pass, folded layers. MACs
-count scores and values, as the table does. *Fused* runs through `scaled_dot_product_attention`; *explicit* forms
-scores and maps by batched matrix products. *Real* is ordinary attention of the same width.
-
-{markdown_table(ATTENTION, attention)}
-## Whole models
-
-Waveform to waveform, STFT included, random weights. RTF is seconds of computing per second of audio. Audio longer than
-9.6 seconds goes through the windows of `hamiltone enhance`.
-
-{markdown_table(MODEL, models)}
-## onnxruntime and torch
-
-The bundled models as `hamiltone enhance` and `hamiltone live` run them, by both back ends: ten seconds as a recording,
-and frame by frame as a stream. `hamiltone bench runtime` measures these alone.
-
-{markdown_table(RUNTIME, backends)}"""
+    """Measure what is named, or everything, and fill the pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(COLUMNS))
+    parser.add_argument("--pages", action="store_true", help="measure nothing")
+    given = parser.parse_args()
+    if unknown := set(given.names) - COLUMNS.keys():
+        parser.error(f"expected {', '.join(COLUMNS)}, got {', '.join(sorted(unknown))}")
+    for name in [] if given.pages else given.names or COLUMNS:
+        store(ROOT / "results", name, measure(name))
+    for place, choose in (("docs/BENCH.md", list), ("README.md", longest)):
+        page = ROOT / place
+        page.write_text(fill(page.read_text("utf-8"), ROOT / "results", choose), "utf-8")
 
 
 def _say(message: str) -> None:

@@ -4,6 +4,7 @@ import torch
 
 from hamiltone.analysis.capture import record
 from hamiltone.analysis.similarity import (
+    Pool,
     both_formulas,
     ks_statistic,
     quantile_correlation,
@@ -13,6 +14,21 @@ from hamiltone.analysis.similarity import (
 from hamiltone.nn import HamiltonAttention, SharedScoreAttention
 
 stats = pytest.importorskip("scipy.stats")
+
+
+def test_pooled_values_have_the_statistic_of_all_of_them_together():
+    rng, pool = np.random.default_rng(0), Pool()
+    samples = [(rng.normal(shift, 1, 5000), rng.normal(0.1, 1.2, 5000)) for shift in (-0.5, 0.0, 0.5, 0.2)]
+    for pair in samples:
+        pool.add(pair)
+    a, b = (np.concatenate(side) for side in zip(*samples, strict=True))
+    found = pool.ks(0, 1)
+    assert found.mean == pytest.approx(stats.ks_2samp(a, b).statistic, abs=5e-4)
+    assert found.low < found.mean < found.high and found.groups == 4
+    assert found.mean < np.mean([stats.ks_2samp(*pair).statistic for pair in samples])
+    assert pool.ks(0, 0).mean == 0
+
+
 RNG = np.random.default_rng(0)
 
 

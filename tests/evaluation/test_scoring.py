@@ -84,6 +84,37 @@ def test_a_file_that_fails_is_nan_with_a_reason_and_the_others_go_on(folders):
     assert line.startswith("b: sisdr, ssnr: ")
 
 
+def test_a_pair_that_cannot_be_scored_is_listed_and_the_others_are_scored(folders):
+    for folder in ("noisy", "clean"):
+        soundfile.write(folders / folder / "d.wav", np.full((RATE, 2), 0.1), RATE)
+    (folders / "noisy" / "b.wav").write_text("no audio")
+    (folders / "noisy" / "lonely.wav").write_bytes((folders / "noisy" / "a.wav").read_bytes())
+    for folder in ("noisy", "clean"):
+        soundfile.write(folders / folder / "c.flac", np.full(RATE, 0.1), RATE)  # beside c.wav
+    out = folders / "x.json"
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--out", str(out))
+    assert done.exit_code == 0 and "data.skip_faults" not in done.output
+    reasons = {file.name: file.reasons.get("sisdr", "") for file in read_report(out).files}
+    assert reasons.keys() == {"a", "b", "c", "d", "lonely"} and reasons["a"] == ""
+    assert reasons["b"].startswith("noisy/b.wav: is not a readable audio file")
+    assert reasons["c"].startswith("clean/c.wav: exists twice, also as c.flac; noisy/c.wav: exists twice")
+    assert reasons["d"] == "clean/d.wav: has 2 channels, expected one; noisy/d.wav: has 2 channels, expected one"
+    assert reasons["lonely"] == "noisy/lonely.wav: has no partner in clean"
+    assert all(f"hamiltone: {name}: sisdr: {reason}" in done.stderr for name, reason in reasons.items() if reason)
+
+
+def test_without_a_clean_folder_too(folders, rated):
+    (folders / "noisy" / "b.wav").write_text("no audio")
+    files = evaluate(folders / "noisy", None, Unprocessed(), metrics=["dnsmos_ovrl"])
+    assert [file.name for file in files] == ["a", "c", "b"]
+    assert [math.isnan(file.scores["dnsmos_ovrl"]) for file in files] == [False, False, True]
+    assert "is not a readable audio file" in files[2].reasons["dnsmos_ovrl"]
+    for name in "ac":
+        (folders / "noisy" / f"{name}.wav").write_text("no audio")
+    done = CliRunner().invoke(app, ["evaluate", "--noisy", str(folders / "noisy"), "--unprocessed"])
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, "hamiltone: no file could be scored")
+
+
 def test_a_silent_clip_does_not_stop_the_run(folders):
     soundfile.write(folders / "clean" / "b.wav", np.zeros(RATE), RATE, subtype="FLOAT")
     report = _report(folders, Unprocessed())
@@ -185,6 +216,8 @@ def test_comparison_leaves_out_a_metric_without_scores(folders):
         (["--noisy", "{0}/noisy", "--clean", "{0}/nowhere"], "nowhere"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--metrics", "pesk"], "no metric called pesk"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "mutually exclusive"),
+        (["--noisy", "{0}/noisy", "--workers", "100000"], "--workers must lie between 1 and"),
+        (["--noisy", "{0}/noisy", "--workers", "0"], "--workers must lie between 1 and"),
         (["--compare", "{0}/clean/a.wav", "{0}/b.json"], "not a report"),
     ],
 )
@@ -201,7 +234,7 @@ def test_a_folder_of_results_that_is_not_there_is_refused_at_once(tmp_path):
 
 @pytest.fixture
 def rated(monkeypatch):
-    """DNSMOS replaced by the level of what it hears, and a note of how much that was."""
+    """DNSMOS replaced by the level of what it is given, and a list of the lengths."""
     heard = []
 
     def rate(estimate, sample_rate):
@@ -273,6 +306,30 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_file_is_scored(fo
     (folders / "taken").touch()
     done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--out", str(folders / out))
     assert isinstance(done.exception, InputError) and message in str(done.exception)
+
+
+@pytest.mark.parametrize("content", ["speaker,age\np226,23\n", "file,snr,seconds\n", "\xff\n", ""])
+def test_only_a_table_of_a_report_is_replaced_by_one(folders, content, monkeypatch):
+    out, table = folders / "ours.json", folders / "ours.csv"
+    assert _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--out", str(out)).exit_code == 0
+    before = out.read_bytes()
+    assert _evaluate(folders, "--unprocessed", "--metrics", "ssnr", "--out", str(out)).exit_code == 0
+    assert "ssnr" in table.read_text() and out.read_bytes() != before
+    before = out.read_bytes()
+    table.write_text(content, "latin-1")
+    monkeypatch.setattr(scoring, "decode", lambda path: pytest.fail(f"{path} was read"))
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--out", str(out))
+    assert isinstance(done.exception, InputError) and "ours.csv exists" in str(done.exception)
+    assert (table.read_text("latin-1"), out.read_bytes()) == (content, before)
+
+
+def test_a_comparison_has_no_table_and_is_written_beside_any(folders):
+    for name in ("x", "y"):
+        write_report(folders / f"{name}.json", Report(name, NAMES[:1], (FileScores("a", 0.0, 1.0, {"sisdr": 1.0}),)))
+    (folders / "both.csv").write_text("mine")
+    arguments = [str(folders / f"{name}.json") for name in ("x", "y", "both")]
+    done = CliRunner().invoke(app, ["evaluate", "--compare", *arguments[:2], "--out", arguments[2]])
+    assert done.exit_code == 0 and (folders / "both.csv").read_text() == "mine"
 
 
 def test_a_comparison_does_not_replace_a_report(folders):

@@ -1,11 +1,13 @@
 import json
 import math
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
-from evidence import MADE, RESULTS, around, twins
+from evidence import MADE, RESULTS, ROOT, around, twins
 from hamiltone.errors import InputError
 from hamiltone.paper.measure.speech import read_reports
 from hamiltone.paper.pages.items import ITEMS, expand, measurements
@@ -74,6 +76,20 @@ def test_the_results_of_this_repository_name_a_commit_and_a_command_that_makes_t
         program, verb, *words = one.made.command.split()
         named = expand(word for word in words if word in ITEMS | TYPES)
         assert (program, verb) == ("hamiltone", "reproduce") and name in measurements(named), name
+
+
+def test_results_were_made_by_commits_that_are_in_the_history():
+    """So that anyone can look at the code that measured a number."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git repository")
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("the history is not here")
+    for name, one in read_results(RESULTS).items():
+        assert git("merge-base", "--is-ancestor", one.made.commit, "HEAD").returncode == 0, (name, one.made.commit)
 
 
 def test_table_2_is_made_of_the_reports_that_lie_beside_it():

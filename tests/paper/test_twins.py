@@ -1,3 +1,4 @@
+import os
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from hamiltone.analysis.gradients import Setting
+from hamiltone.analysis.similarity import study_similarity
 from hamiltone.cli import app
 from hamiltone.data.pairs import FOLDERS
 from hamiltone.data.synthetic import speech
@@ -21,7 +23,7 @@ from hamiltone.nn import ComponentScore, QAttention, make_rule
 from hamiltone.paper.measure import twins, variants
 from hamiltone.paper.measure.study import Options, Study
 from hamiltone.paper.measure.twins import Trained, ablation, compare_runs
-from hamiltone.paper.measure.variants import VARIANTS, Job, finish, jobs, train
+from hamiltone.paper.measure.variants import VARIANTS, Job, finish, finish_all, jobs, train
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS
 from hamiltone.paper.store import read_result
@@ -111,8 +113,34 @@ def test_differences_are_taken_seed_by_seed_and_file_by_file(tmp_path):
     for differences in found.differences.values():
         assert all(one.mean == pytest.approx(0.5) and one.groups == 3 for one in differences.values())
     assert found.same_rule.ks.mean == 0 and found.both_rules.ks.mean > 0
+    assert found.ks_beyond_seed.mean == pytest.approx(found.both_rules.ks.mean)
+    assert found.both_rules.correlation.mean < found.same_rule.correlation.mean == pytest.approx(1)
+    one = study_similarity(runs["shared"][0].model, runs["hamilton"][1].model, noisy)
+    for name in ("wasserstein", "quantile_correlation", "correlation"):
+        assert getattr(found.both_rules, name).mean == pytest.approx(getattr(one, name).mean, rel=1e-6)
+    assert found.both_rules.ks.mean == pytest.approx(one.pooled_ks.mean, abs=1e-3)
+    assert found.formulas["hamilton"][0].mean == pytest.approx(one.formulas["hamilton"][0].mean)
+    assert found.beyond["hamilton-tay"][1].mean == pytest.approx(one.beyond["hamilton-tay"][1].mean)
+    assert 0 < found.maps.entropy.mean < 1
     assert found.coupling.change.mean == pytest.approx(found.coupling.after.mean - found.coupling.before.mean)
     assert found.variants[0].runs[1].scores["pesq"] == pytest.approx(2.5)
+
+
+def _leave_scores(job: Job) -> None:
+    if (job.variant.name, job.seed) == ("hamilton", 1):
+        raise InputError("no such data")
+    job.folder.mkdir(parents=True)
+    job.scores.write_text(str(os.getpid()))
+
+
+def test_runs_side_by_side_have_processes_of_their_own_and_a_fault_is_heard_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(variants, "finish", _leave_scores)  # the processes get it by its name
+    wanted = jobs(Path("r"), tmp_path, Path("data"), 2)
+    fine = [job for job in wanted if job.variant.name != "hamilton"][:4]
+    assert {job.folder for job in finish_all(fine, 2)} == {job.folder for job in fine}
+    assert len({job.scores.read_text() for job in fine} | {str(os.getpid())}) == 5
+    with pytest.raises(InputError, match="no such data"):
+        list(finish_all([job for job in wanted if job.variant.name == "hamilton" and job.seed == 1], 2))
 
 
 @pytest.mark.parametrize(
@@ -174,10 +202,18 @@ def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path
     monkeypatch.setattr(variants, "finish", finish)
     assert reproduce().exit_code == 0
     assert {name: (runs / name / "best.safetensors").stat().st_mtime_ns for name in finished} == finished
+    kept = shutil.copytree(runs / "shared-0", tmp_path / "kept")
     found = read_result(tmp_path / "results" / "ablation.json")
+    assert {one.name for one in found.made.models} == {f"{v.name}-{s}" for v in VARIANTS[:2] for s in range(3)}
     assert found.made.command == "hamiltone reproduce ablation --data data --seeds 3 --jobs 1 --recipe toy.toml"
     assert [len(one.runs) for one in found.result.variants] == [3, 3] and found.result.files == 3
     assert found.result.differences["hamilton"]["pesq"].has_interval
+
+    shutil.copy(runs / "hamilton-0" / "best.safetensors", runs / "shared-0" / "best.safetensors")
+    refused = reproduce()
+    assert refused.exit_code != 0 and "holds a run of another recipe" in str(refused.exception)
+    shutil.rmtree(runs / "shared-0")
+    shutil.copytree(kept, runs / "shared-0")
 
     monkeypatch.setattr(variants, "evaluate", None)  # every run has its scores
     assert reproduce().exit_code == 0

@@ -22,6 +22,14 @@ def _uniform(bound: Callable[[int], float]) -> Init:
     return fill
 
 
+def _normal(deviation: float) -> Init:
+    def fill(weight: Tensor, fan_in: int, fan_out: int) -> Tensor:
+        with torch.no_grad():
+            return weight.normal_(0, deviation)
+
+    return fill
+
+
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
     "mean square": lambda y: y.square().mean(),
     "mean": lambda y: y.mean(),
@@ -36,8 +44,10 @@ INITS: dict[str, Init] = {
     "isotropic": isotropic_,
     "uniform, reals": _uniform(lambda fan_in: (4 * fan_in) ** -0.5),
     "uniform, quaternions": _uniform(lambda fan_in: fan_in**-0.5),
+    "normal, 0.02": _normal(0.02),
 }
-"""Ours, an isotropic Gaussian, and the default of ``nn.Linear``, ±1/√D, with D counted in reals or in quaternions."""
+"""Ours, an isotropic Gaussian, the default of ``nn.Linear``, ±1/√D, with D counted in reals or in quaternions, and the
+small weights that language models start from."""
 
 HEADS = (1, 4, 8)
 

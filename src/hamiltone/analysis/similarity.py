@@ -1,5 +1,6 @@
 """How alike are attention outputs: of two models, and of both formulas on one input? (Figures 3 and 4, Table 5)"""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -16,20 +17,24 @@ from hamiltone.nn.rules import SCALES, make_rule
 
 LEVELS = 1000
 """Quantiles that the quantile correlation compares."""
+_GRID = 4096
 
 
 @dataclass(frozen=True)
 class Similarity:
     """Two models on the same utterances, and both formulas on the queries, keys and values of each.
 
-    `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values; `wasserstein_scaled` is
-    the distance in deviations of the first model's values. `correlation` pairs the outputs of the models, value by
-    value; `formulas` those of shared and Hamilton scores, by the name of the latter's scale, on what was captured in
-    the first and in the second model. `uniform` is a control: the shared formula there against a plain mean of the
-    values, which has no scores at all. `beyond` is how far a formula's correlation exceeds it, utterance by utterance.
+    `ks`, `wasserstein` and `quantile_correlation` compare distributions of all output values, utterance by utterance;
+    `pooled_ks` is the statistic of the values of all utterances together, which is never larger than the mean of
+    theirs. `wasserstein_scaled` is the distance in deviations of the first model's values. `correlation` pairs the
+    outputs of the models, value by value; `formulas` those of shared and Hamilton scores, by the name of the latter's
+    scale, on what was captured in the first and in the second model. `uniform` is a control: the shared formula there
+    against a plain mean of the values, which has no scores at all. `beyond` is how far a formula's correlation exceeds
+    it, utterance by utterance.
     """
 
     ks: Spread
+    pooled_ks: Spread
     wasserstein: Spread
     wasserstein_scaled: Spread
     quantile_correlation: Spread
@@ -49,6 +54,42 @@ def ks_statistic(a: ArrayLike, b: ArrayLike) -> float:
     every = np.concatenate([x, y])
     below = np.searchsorted(x, every, "right") / len(x) - np.searchsorted(y, every, "right") / len(y)
     return float(np.abs(below).max())
+
+
+class Pool:
+    """The distributions of several models' values over all inputs, known at the quantiles of the first input's.
+
+    There are 4096 of these, so that the distance of two distributions is found to about 1/4096.
+    """
+
+    def __init__(self) -> None:
+        self._at: NDArray[np.float64] | None = None
+        self._counts: list[list[NDArray[np.int64]]] = []
+
+    def add(self, rows: Sequence[ArrayLike]) -> None:
+        """The values of every model for the next input."""
+        if self._at is None:
+            self._at = np.append(quantiles(np.concatenate([np.ravel(one) for one in rows]), _GRID), np.inf)
+        self._counts.append([np.searchsorted(_sorted(one), self._at, "right") for one in rows])
+
+    def ks(self, first: int, second: int, *, resamples: int = 1000) -> Spread:
+        """The largest distance of two models' distributions; the interval is twice the bootstrap's error over inputs.
+
+        A percentile interval would not do: the statistic of a resample is larger than that of the sample.
+        """
+        a, b = (np.array([one[which] for one in self._counts]) for which in (first, second))
+        inputs = len(a)
+        found = self._distance(a.sum(0), b.sum(0))
+        if inputs < 2:
+            return Spread(found, math.nan, math.nan, math.nan, inputs)
+        rng = np.random.default_rng(0)
+        weights = rng.multinomial(inputs, np.full(inputs, 1 / inputs), size=resamples)
+        error = float(np.std([self._distance(weight @ a, weight @ b) for weight in weights]))
+        return Spread(found, error * math.sqrt(inputs), found - 2 * error, found + 2 * error, inputs)
+
+    @staticmethod
+    def _distance(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
+        return float(np.abs(a / a[-1] - b / b[-1]).max())
 
 
 def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
@@ -118,14 +159,16 @@ def study_similarity(
         inputs: whatever the models take; waveforms ``(1, L)`` for an enhancer
     """
     between: list[tuple[float, ...]] = []
+    pool = Pool()
     captured: list[tuple[dict[str, float], dict[str, float]]] = []
     for x in inputs:
         ours, theirs = record(first, x), record(second, x)
         a, b = all_outputs(ours), all_outputs(theirs)
+        pool.add((a, b))
         distance = wasserstein(a, b)
         scaled = distance / float(a.std(dtype=np.float64))
         between.append((ks_statistic(a, b), distance, scaled, quantile_correlation(a, b), pearson(a, b)))
-        captured.append((_formula_correlations(ours, rivals), _formula_correlations(theirs, rivals)))
+        captured.append((formula_correlations(ours, rivals), formula_correlations(theirs, rivals)))
 
     def each(value: Callable[[dict[str, float]], float]) -> tuple[Spread, Spread]:
         ours, theirs = (spread([value(pair[which]) for pair in captured]) for which in (0, 1))
@@ -135,11 +178,11 @@ def study_similarity(
     formulas = {rival: each(itemgetter(rival)) for rival in rivals}
     beyond = {rival: each(lambda found, rival=rival: found[rival] - found["uniform"]) for rival in rivals}  # type: ignore[misc]
     uniform = each(itemgetter("uniform"))
-    return Similarity(ks, distances, scaled_distances, shapes, pairs, formulas, uniform, beyond)
+    return Similarity(ks, pool.ks(0, 1), distances, scaled_distances, shapes, pairs, formulas, uniform, beyond)
 
 
-def _formula_correlations(layers: Mapping[str, AttentionCall], rivals: Sequence[str]) -> dict[str, float]:
-    """The shared formula with that of each rival, and with a plain mean of the values."""
+def formula_correlations(layers: Mapping[str, AttentionCall], rivals: Sequence[str] = SCALES) -> dict[str, float]:
+    """The shared formula with that of each rival, and, as ``uniform``, with a plain mean of the values."""
     shared, *others = (
         _row(_outputs(recording, make_rule(name)) for recording in layers.values()) for name in ("shared", *rivals)
     )

@@ -1,7 +1,7 @@
 """Means with their uncertainty: over utterances or trials, over seeds, and over both."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +66,20 @@ def student(values: Sequence[float]) -> Spread:
     half = t_quantile(len(sample) - 1) * deviation / math.sqrt(len(sample))
     mean = float(sample.mean())
     return Spread(mean, deviation, mean - half, mean + half, len(sample))
+
+
+def jackknife(statistic: Callable[[Sequence[int]], float], seeds: int) -> Spread:
+    """A number that is computed from several seeds at once, such as a mean over pairs, with Student's 95 % interval.
+
+    `statistic` takes the seeds to compute it from. Each seed in turn is left out with all pairs that it is in, so that
+    pairs with a seed in common are not mistaken for independent ones.
+
+    >>> jackknife(lambda kept: float(np.mean(kept)), 4) == student([0.0, 1.0, 2.0, 3.0])
+    True
+    """
+    every = range(seeds)
+    whole = statistic(every)
+    return student([seeds * whole - (seeds - 1) * statistic([one for one in every if one != left]) for left in every])
 
 
 def nested(scores: ArrayLike, *, resamples: int = 2000) -> Spread:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hamiltone.benchmark.timing import interleaved
+from hamiltone.benchmark.timing import interleaved, percentiles
 from hamiltone.errors import InputError
 from hamiltone.models import TextConfig, VisionConfig, build
 from hamiltone.nn import fold
@@ -99,6 +99,6 @@ def _rows(name: str, what: str, batch: int, times: dict[str, list[float]]) -> Se
     base = np.median(times["shared"])
     rows = []
     for attention, measured in times.items():
-        low, middle, high = (float(value) for value in 1e3 * np.percentile(measured, (10, 50, 90)))
+        low, middle, high = percentiles(measured, per=1e-3)
         rows.append(ClassifierRow(name, attention, what, batch, middle, low, high, middle / (1e3 * float(base))))
     return rows

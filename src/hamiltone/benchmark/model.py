@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
-from hamiltone.benchmark.timing import interleaved, white_noise
+from hamiltone.benchmark.timing import interleaved, percentiles, white_noise
 from hamiltone.models import Enhancer, build, folded, preset
 from hamiltone.nn import QAttention, ScoreRule, make_rule
 from hamiltone.nn.rules import RULES
@@ -115,9 +115,9 @@ def bench_model(
         times = interleaved(runs, seconds=10.0, rounds=rounds, tick=partial(tick, f"{seconds:g} s of audio: time"))
         for variant in chosen:
             tick(f"{seconds:g} s of audio: memory of {variant.attention} {variant.path}")
-            low, middle, high = np.percentile(times[variant], (10, 50, 90)) / seconds
+            low, middle, high = percentiles(times[variant], per=seconds)
             peak = call_in_child(peak_mb, variant=list(variant), seconds=seconds)
-            yield ModelRow(*variant, seconds, float(middle), float(low), float(high), peak)
+            yield ModelRow(*variant, seconds, middle, low, high, peak)
 
 
 def bench_folder(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from hamiltone.benchmark.child import call_in_child, peak_growth_mb
-from hamiltone.benchmark.timing import interleaved, white_noise
+from hamiltone.benchmark.timing import interleaved, percentiles, white_noise
 from hamiltone.models import load
 from hamiltone.runtime import Backend, Stream, enhance, resolve_model
 from hamiltone.runtime.backend import resolve_step
@@ -67,12 +67,11 @@ def bench_runtime(
         times = interleaved(runs, seconds=seconds, rounds=(5, 100), tick=partial(tick, label))
         by_torch = np.array(times[Way(group[0], group[1], "torch", group[2])])
         for way in members:
-            taken = np.array(times[way])
-            low, middle, high = np.percentile(taken, (10, 50, 90)) / audio
+            low, middle, high = percentiles(times[way], per=audio)
             tick(f"{label}: memory of {way.backend}")
             peak = call_in_child(peak_mb, way=list(way), audio=audio)
-            ratio = float(np.median(taken / by_torch))
-            yield RuntimeRow(*way, float(middle), float(low), float(high), ratio, peak)
+            ratio = float(np.median(np.array(times[way]) / by_torch))
+            yield RuntimeRow(*way, middle, low, high, ratio, peak)
 
 
 def prepare(way: Way) -> Callable[[np.ndarray], object]:

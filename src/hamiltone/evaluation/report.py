@@ -19,6 +19,7 @@ from hamiltone.evaluation.scoring import FileScores
 from hamiltone.metrics import Interval, mean_interval
 
 SNR_EDGES = (-math.inf, 0.0, 5.0, 10.0, 15.0, math.inf)
+_FIRST, _LAST = ("file", "snr", "seconds"), "reasons"  # columns of the table
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,34 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_report_path(path: Path) -> None:
-    """Make the folder of a report, or raise an `InputError` if it cannot be written there: before hours of scoring."""
+def check_report_path(path: Path, *, table: bool = True) -> None:
+    """Make the folder of a report, or raise an `InputError` if it cannot be written there: before hours of scoring.
+
+    Unless there will be no `table`, a CSV beside the report that is not one of ours is refused too.
+    """
     if path.suffix.lower() == ".csv":
         raise InputError(f"{path}: the report is JSON, with a CSV beside it; give a name that ends in .json")
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a file")
+    if table:
+        _check_table(path.with_suffix(".csv"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _check_table(path: Path) -> None:
+    """Refuse to replace a file that `write_report` has not written."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            heading = file.readline().rstrip("\n").split(",")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    if tuple(heading[: len(_FIRST)]) != _FIRST or heading[-1] != _LAST:
+        raise InputError(f"{path} exists and is not the table of a report; rename it, or give another name to --out")
 
 
 def write_report(path: Path, report: Report) -> Path:
@@ -114,7 +133,7 @@ def write_report(path: Path, report: Report) -> Path:
     write_bytes(path, json.dumps(to_json(report), indent=1).encode())
     table = io.StringIO()
     writer = csv.writer(table)
-    writer.writerow(["file", "snr", "seconds", *report.metrics, "reasons"])
+    writer.writerow([*_FIRST, *report.metrics, _LAST])
     for file in report.files:
         scores = [file.scores[metric] for metric in report.metrics]
         writer.writerow([file.name, file.snr, file.seconds, *scores, "; ".join(dict.fromkeys(file.reasons.values()))])

@@ -136,6 +136,10 @@ class FileScores:
     resampled: int | None = None
 
 
+def _unscored(name: str, seconds: float, metrics: Sequence[str], reason: str) -> FileScores:
+    return FileScores(name, math.nan, seconds, dict.fromkeys(metrics, math.nan), dict.fromkeys(metrics, reason))
+
+
 def score_pair(pair: Pair, system: System, metrics: Sequence[str], limit: float | None = None) -> FileScores:
     """Run the system on the first `limit` seconds of a pair and score it; a metric that fails is NaN with a reason."""
     torch.set_num_threads(1)  # one file per process keeps all cores busy
@@ -148,9 +152,7 @@ def score_pair(pair: Pair, system: System, metrics: Sequence[str], limit: float 
         scores = compute(metrics, output, clean, SAMPLE_RATE)
         rates = (pair.sample_rate, system.sample_rate(pair))
     except InputError as error:
-        return FileScores(
-            pair.name, math.nan, seconds, dict.fromkeys(metrics, math.nan), dict.fromkeys(metrics, str(error))
-        )
+        return _unscored(pair.name, seconds, metrics, str(error))
     resampled = next((rate for rate in rates if rate != SAMPLE_RATE), None)
     return FileScores(pair.name, _input_snr(noisy, clean), seconds, dict(scores), scores.reasons, resampled)
 
@@ -177,44 +179,58 @@ def evaluate(
 
     Without a `clean` folder only metrics that need no reference can be scored; those are the default then. With
     `seconds` only that much of every recording is scored. Files of another rate are resampled to 16 kHz first. What
-    would fail for every file, such as a missing model or package, is raised immediately.
+    would fail for every file, such as a missing model or package, is raised immediately; a file that cannot be scored,
+    such as one that is unreadable or lacks a partner, gets no score but a reason, and comes last.
     """
     metrics = metrics or default_metrics(clean)
     check_metrics(metrics)
     if seconds is not None and not 0 < seconds < math.inf:
         raise InputError(f"expected a number of seconds of each file, got {seconds}")
     if clean is None and (blind := [name for name in metrics if name not in WITHOUT_REFERENCE]):
-        raise InputError(f"{', '.join(blind)}: needs --clean; without it there are {', '.join(WITHOUT_REFERENCE)}")
+        raise InputError(f"{', '.join(blind)}: needs --clean; without it choose from {', '.join(WITHOUT_REFERENCE)}")
     for folder in (noisy, clean or noisy):
         if not folder.is_dir():
             raise InputError(f"{folder}: is not a folder")
-    pairs = unpaired(noisy) if clean is None else scan_folders(clean, noisy, sample_rate=None).pairs
+    pairs, faulty = unpaired(noisy) if clean is None else _paired(clean, noisy)
     if type(system) is ModelName:
         _model(system.name)
     results = []
     for done, scores in enumerate(_score_all(pairs, system, metrics, workers, seconds), 1):
         results.append(scores)
         progress(done, len(pairs))
-    return results
+    return results + [_unscored(name, 0.0, metrics, reason) for name, reason in faulty.items()]
 
 
-def unpaired(folder: Path) -> tuple[Pair, ...]:
-    """The recordings of a folder that have no reference: both sides of such a pair are the same file.
+def _paired(clean: Path, noisy: Path) -> tuple[list[Pair], dict[str, str]]:
+    """The pairs of two folders, and by name what is wrong with the other files."""
+    scan = scan_folders(clean, noisy, sample_rate=None, skip=True)
+    pairs = [pair for pair in scan.pairs if pair.name not in scan.faulty]  # a file that exists twice is ambiguous
+    return pairs, {name: "; ".join(lines) for name, lines in scan.faulty.items()}
 
-    They are named by their places in the folder, since files in different subfolders may share their names.
+
+def unpaired(folder: Path) -> tuple[list[Pair], dict[str, str]]:
+    """The recordings of a folder without references, and by name what is wrong with those that cannot be read.
+
+    Both sides of such a pair are the same file. It is named by its place in the folder, since files in different
+    subfolders may share their names.
     """
-    headers = {path: check_header(path) for path in audio_files(folder)}
-    return tuple(
-        Pair(_place(path, folder), speaker_of(path), path, path, header.frames, header.sample_rate)
-        for path, header in headers.items()
-    )
+    pairs, faulty = [], {}
+    for path in audio_files(folder):
+        name = _place(path, folder)
+        try:
+            header = check_header(path)
+        except InputError as error:
+            faulty[name] = str(error)
+            continue
+        pairs.append(Pair(name, speaker_of(path), path, path, header.frames, header.sample_rate))
+    return pairs, faulty
 
 
 def _score_all(
     pairs: Sequence[Pair], system: System, metrics: Sequence[str], workers: int, limit: float | None
 ) -> Iterator[FileScores]:
     score = partial(score_pair, system=system, metrics=tuple(metrics), limit=limit)
-    if workers <= 1 or len(pairs) == 1:
+    if workers <= 1 or len(pairs) <= 1:
         yield from map(score, pairs)
         return
     spawn, rules = multiprocessing.get_context("spawn"), registered_rules()

@@ -31,18 +31,18 @@ from hamiltone.paper.results import (
     METRICS,
     MODELS,
     SUBSPACES,
-    Agreements,
     Classifier,
     Costs,
     LayerSpeeds,
     ModelSpeeds,
-    Outputs,
     Quality,
     Settings,
     Theorems,
     Twins,
 )
 from hamiltone.paper.store import Evidence
+
+_DECIDED = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNDECIDED)
 
 
 def score_cost(evidence: Evidence) -> Judgement:
@@ -129,97 +129,111 @@ def aggregate(scale: str, evidence: Evidence) -> Judgement:
     design = product(LOSSES, HEADS, (True, False), INITS, (True, False))
     ratios = [pick(landings, Choice(*choice, scale=scale)) for choice in design]
     order = line("same_order")
+    verdicts = [within(one, 1 / order, order) for one in ratios]
     means = sorted(one.mean for one in ratios)
-    numbers = (("smallest ratio", means[0]), ("largest", means[-1]), ("settings", float(len(means))))
-    return Judgement(alike(*(within(one, 1 / order, order) for one in ratios)), numbers)
+    counts = ((f"settings {one.value}", float(verdicts.count(one))) for one in _DECIDED)
+    numbers = (("smallest ratio", means[0]), ("largest", means[-1]), ("settings", float(len(means))), *counts)
+    return Judgement(alike(*verdicts), numbers)
+
+
+def _of_trained(found: Twins, verdict: Verdict, *numbers: tuple[str, Spread]) -> Judgement:
+    """A judgement of trained weights; undecided where W_Q and W_K have hardly left their start."""
+    runs = some(run for one in found.variants if one.name in ("shared", "hamilton") for run in some(one.runs))
+    start = max(known(one) for run in runs for one in (run.query_correlation, run.key_correlation))
+    decided = verdict if start < line("moved") else Verdict.UNDECIDED
+    return Judgement(decided, (*numbers, ("W_Q, W_K with their start, at most", start)))
 
 
 def coupled(evidence: Evidence) -> Judgement:
-    """Training raises the correlation of gradient norms, in models that have left their start."""
+    """Training raises the correlation of gradient norms."""
     found = find(evidence, "ablation", Twins)
-    (runs,) = some(one.runs for one in found.variants if one.name == "hamilton")
-    moved = max(known(one) for run in some(runs) for one in (run.query_correlation, run.key_correlation))
-    verdict = above(found.coupling.change, line("coupling"))
-    if moved > line("moved"):
-        verdict = Verdict.UNDECIDED  # weights that have hardly moved cannot tell what training does
-    return Judgement(verdict, (("change", found.coupling.change), ("correlation with the start, at most", moved)))
+    change = found.coupling.change
+    return _of_trained(found, above(change, line("coupling")), ("change", change), ("after", found.coupling.after))
 
 
 def low_agreement(evidence: Evidence) -> Judgement:
     """Components rarely have their largest weight at the same position."""
-    (top,) = some(one for one in find(evidence, "agreement", Agreements).tops if one.count == 1)
-    return Judgement(below(top.overall, line("low_agreement")), (("top-1", top.overall),))
+    found = find(evidence, "ablation", Twins)
+    top = found.maps.agreement
+    return _of_trained(found, below(top, line("low_agreement")), ("top-1", top))
 
 
 def above_chance(evidence: Evidence) -> Judgement:
     """They have it more often than components of different utterances."""
-    (one,) = some(one for one in need(find(evidence, "agreement", Agreements).maps).shuffled if one.count == 1)
-    return Judgement(above(one.excess, 0.0), (("more than across", one.excess), ("across utterances", one.rate)))
+    found = find(evidence, "ablation", Twins)
+    excess = found.maps.excess
+    return _of_trained(found, above(excess, 0.0), ("more than across utterances", excess))
 
 
 def not_flat(evidence: Evidence) -> Judgement:
     """Their maps are not flat."""
-    maps = need(find(evidence, "agreement", Agreements).maps)
-    numbers = (("entropy", maps.entropy), ("Jensen-Shannon distance", maps.distance))
-    return Judgement(below(maps.entropy, line("entropy")), numbers)
+    found = find(evidence, "ablation", Twins)
+    maps = found.maps
+    verdict = below(maps.entropy, line("entropy"))
+    return _of_trained(found, verdict, ("entropy", maps.entropy), ("Jensen-Shannon distance", maps.distance))
 
 
 def coincide(evidence: Evidence) -> Judgement:
     """Output distributions nearly coincide."""
-    found = find(evidence, "outputs", Outputs).similarity
-    verdict = every(below(found.ks, line("ks")), above(found.quantile_correlation, line("quantile_correlation")))
-    return Judgement(verdict, (("KS", found.ks), ("quantile correlation", found.quantile_correlation)))
+    found = find(evidence, "ablation", Twins)
+    outputs = found.both_rules
+    verdict = every(below(outputs.ks, line("ks")), above(outputs.quantile_correlation, line("quantile_correlation")))
+    return _of_trained(found, verdict, ("KS", outputs.ks), ("quantile correlation", outputs.quantile_correlation))
 
 
 def like_another_seed(evidence: Evidence) -> Judgement:
     """They do so as nearly as those of two seeds of one rule."""
     found = find(evidence, "ablation", Twins)
-    numbers = (("shared and Hamilton", found.both_rules.ks), ("two seeds of shared", found.same_rule.ks))
-    return Judgement(below(found.ks_beyond_seed, line("ks")), (("KS beyond a seed's", found.ks_beyond_seed), *numbers))
+    beyond = found.ks_beyond_seed
+    numbers = (("two rules", found.both_rules.ks), ("two seeds of one rule", found.same_rule.ks))
+    return _of_trained(found, below(beyond, line("ks_beyond_seed")), ("KS beyond a seed's", beyond), *numbers)
 
 
 def _both_models(found: tuple[Spread, ...]) -> tuple[tuple[str, Spread], ...]:
     if len(found) != 2:
         raise MissingError("one of the models")
-    return tuple(zip(("shared model", "Hamilton model"), found, strict=True))
+    return tuple(zip(("shared models", "Hamilton models"), found, strict=True))
 
 
 def formulas(scale: str, evidence: Evidence) -> Judgement:
     """Both formulas give similar outputs."""
-    found = pick(find(evidence, "outputs", Outputs).similarity.formulas, scale)
-    numbers = _both_models(found)
-    return Judgement(every(*(above(one, line("correlated")) for one in found)), numbers)
+    found = find(evidence, "ablation", Twins)
+    both = pick(found.formulas, scale)
+    verdict = every(*(above(one, line("correlated")) for one in both))
+    return _of_trained(found, verdict, *_both_models(both))
 
 
 def beyond_mean(scale: str, evidence: Evidence) -> Judgement:
     """They do so more than a plain mean of the values."""
-    found = pick(find(evidence, "outputs", Outputs).similarity.beyond, scale)
-    numbers = _both_models(found)
-    return Judgement(every(*(above(one, 0.0) for one in found)), numbers)
+    found = find(evidence, "ablation", Twins)
+    both = pick(found.beyond, scale)
+    return _of_trained(found, every(*(above(one, 0.0) for one in both)), *_both_models(both))
 
 
 def independent(evidence: Evidence) -> Judgement:
     """Models of different seeds are uncorrelated."""
-    found, limit = find(evidence, "ablation", Twins).both_rules.correlation, line("uncorrelated")
-    return Judgement(within(found, -limit, limit), (("correlation", found),))
+    found, limit = find(evidence, "ablation", Twins), line("uncorrelated")
+    one = found.both_rules.correlation
+    return _of_trained(found, within(one, -limit, limit), ("correlation", one))
 
 
 def as_good_as(variant: str, evidence: Evidence) -> Judgement:
-    """Shared scores are as good as another variant, by all metrics."""
+    """Shared scores and another variant are equally good, by all metrics."""
     return equivalent(pick(find(evidence, "ablation", Twins).differences, variant), METRICS)
 
 
 def bundled_twins(evidence: Evidence) -> Judgement:
     """The bundled twins are equally good, by all metrics."""
-    return equivalent(find(evidence, "voicebank", Quality).twins, METRICS)
+    return equivalent(pick(find(evidence, "voicebank", Quality).twins, "compact-shared"), METRICS)
 
 
-def dns_twins(evidence: Evidence) -> Judgement:
-    """Twins are equally good on DNS-3, by all ratings."""
-    return equivalent(find(evidence, "dns", Quality).twins, ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808"))
+def dns_twins(shared: str, evidence: Evidence) -> Judgement:
+    """Two models of DNS-3 are equally good, by all ratings."""
+    ratings = ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
+    return equivalent(pick(find(evidence, "dns", Quality).twins, shared), ratings)
 
 
 def accuracy(measurement: str, evidence: Evidence) -> Judgement:
-    """Classifiers are equally accurate."""
+    """Classifiers with shared and with Hamilton scores are equally accurate."""
     found, limit = need(find(evidence, measurement, Classifier).difference), need(margin("accuracy"))
     return Judgement(within(found, -limit, limit), (("shared - Hamilton, points", found),))

@@ -121,22 +121,19 @@ def exactly(condition: bool) -> Verdict:
 
 def every(*parts: Verdict) -> Verdict:
     """All parts must hold: one that is contradicted decides, then one that is undecided."""
-    if not parts:
-        raise MissingError("nothing to judge")
-    for verdict in (Verdict.NOT_TESTED, Verdict.CONTRADICTED, Verdict.UNDECIDED):
-        if verdict in parts:
-            return verdict
-    return Verdict.SUPPORTED
+    return _first(parts, Verdict.NOT_TESTED, Verdict.CONTRADICTED, Verdict.UNDECIDED, Verdict.SUPPORTED)
 
 
 def either(*parts: Verdict) -> Verdict:
     """One part must hold: one that is supported decides, then one that is undecided."""
+    return _first(parts, Verdict.NOT_TESTED, Verdict.SUPPORTED, Verdict.UNDECIDED, Verdict.CONTRADICTED)
+
+
+def _first(parts: tuple[Verdict, ...], *order: Verdict) -> Verdict:
+    """The first verdict of this order that is among the parts."""
     if not parts:
         raise MissingError("nothing to judge")
-    for verdict in (Verdict.NOT_TESTED, Verdict.SUPPORTED, Verdict.UNDECIDED):
-        if verdict in parts:
-            return verdict
-    return Verdict.CONTRADICTED
+    return next(verdict for verdict in order if verdict in parts)
 
 
 def alike(*parts: Verdict) -> Verdict:

@@ -67,7 +67,7 @@ def inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:
 
 
 def synthetic_utterances(count: int, seconds: float = 2.0) -> list[Utterance]:
-    """Made-up speech in made-up noise, always the same."""
+    """Synthetic speech in synthetic noise, always the same."""
     dataset = SyntheticSpeech(round(seconds * SAMPLE_RATE), length=count, seed=TEST_SEED, variety=PLAIN)
     samples = (dataset[0, number] for number in range(count))
     return [Utterance(f"synthetic-{n}", noisy[None], clean[None]) for n, (noisy, clean) in enumerate(samples)]

@@ -97,10 +97,13 @@ class SystemScores:
 
 @dataclass(frozen=True)
 class Quality:
-    """Every report of a test set, and shared minus Hamilton scores of the bundled twins, file by file."""
+    """Every report of a test set; `twins` is, for each NAME-shared with a NAME-hamilton, the difference file by file.
+
+    Its keys are the names of the systems with shared scores, then the metrics.
+    """
 
     systems: tuple[SystemScores, ...]
-    twins: dict[str, Spread]
+    twins: dict[str, dict[str, Spread]]
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,14 @@ class SeedAccuracy:
 class Classifier:
     """Reports of other commands on trained classifiers; `difference` is shared minus Hamilton, seed by seed.
 
-    `before` and `after` are the correlations of gradient norms at the start and in each trained layer.
+    `steps` are the lengths of the trainings, each once. `before` and `after` are the correlations of gradient norms at
+    the start and in each trained layer.
     """
 
     accuracies: tuple[SeedAccuracy, ...]
     difference: Spread | None
     minutes: dict[str, tuple[float, ...]]
+    steps: tuple[int, ...]
     similarity: dict[str, Spread]
     before: Correlation | None
     after: dict[str, Correlation]
@@ -207,7 +212,10 @@ class VariantRuns:
 
 @dataclass(frozen=True)
 class OutputsOverSeeds:
-    """Attention outputs of two models of different seeds; intervals are over seeds."""
+    """Attention outputs of two models of different seeds, over all such pairs; intervals are over seeds.
+
+    `ks` is that of the values of all utterances together.
+    """
 
     ks: Spread
     wasserstein: Spread
@@ -225,20 +233,35 @@ class Coupling:
 
 
 @dataclass(frozen=True)
+class MapsOverSeeds:
+    """The four maps of Hamilton attention: top-1 agreement of components and by how much it exceeds that of different
+    utterances, relative entropy, and Jensen-Shannon distance; intervals are over seeds."""
+
+    agreement: Spread
+    excess: Spread
+    entropy: Spread
+    distance: Spread
+
+
+@dataclass(frozen=True)
 class Twins:
     """Score rules trained alike from several seeds.
 
-    `differences` are shared minus another variant, by its name and by metric, over seeds and files; `ks_beyond_seed` is
-    how much further shared and Hamilton outputs are apart than shared ones of two seeds.
+    `differences` are shared minus another variant, by its name and by metric, over seeds and files. `same_rule` is of
+    two models with shared or two with Hamilton scores, and `ks_beyond_seed` is how much further apart the outputs of
+    the two rules are. `formulas` and `beyond` are as in `Similarity`, for the models with shared scores and for those
+    with Hamilton scores, over seeds.
     """
 
     files: int
     variants: tuple[VariantRuns, ...]
     differences: dict[str, dict[str, Spread]]
-    agreement: Spread
+    maps: MapsOverSeeds
     both_rules: OutputsOverSeeds
     same_rule: OutputsOverSeeds
     ks_beyond_seed: Spread
+    formulas: dict[str, tuple[Spread, Spread]]
+    beyond: dict[str, tuple[Spread, Spread]]
     coupling: Coupling
 
 

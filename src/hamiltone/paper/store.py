@@ -82,6 +82,14 @@ def read_result(path: Path) -> Stored[Result]:
         raise InputError(f"{path} was not written by this version of hamiltone reproduce") from None
 
 
+def data_of(path: Path) -> str:
+    """What a stored result was measured on, even one of another version; empty if there is none."""
+    try:
+        return str(json.loads(path.read_text("utf-8"))["made"]["data"])
+    except (OSError, ValueError, KeyError, TypeError):  # nothing that must be kept
+        return ""
+
+
 def read_results(results: Path) -> dict[str, Stored[Result]]:
     """All stored results by name: the full run if there is one, else the quick one."""
     found = {}

@@ -6,10 +6,11 @@ from dataclasses import asdict
 from functools import partial
 
 from hamiltone.benchmark.machine import this_machine
+from hamiltone.errors import InputError
 from hamiltone.paper.measure import analyses, classifiers, counts, figures, speech, speed, twins
-from hamiltone.paper.measure.study import Options, Study
+from hamiltone.paper.measure.study import RECORDED, SYNTHETIC, Options, Study
 from hamiltone.paper.results import MODEL_SPEEDS, Result
-from hamiltone.paper.store import Made, Stored, write_result
+from hamiltone.paper.store import Made, Stored, data_of, write_result
 
 MEASUREMENTS: dict[str, Callable[[Study], Result]] = {
     "cost": counts.costs,
@@ -40,7 +41,12 @@ FULL_ONLY = tuple(MODEL_SPEEDS)[1:]
 def measure(
     names: Iterable[str], options: Options, tick: Callable[[str], None] = lambda _: None
 ) -> Iterator[Stored[Result]]:
-    """Measure one by one, keep each result below the folder of the options, and yield it; `tick` gets the next name."""
+    """Measure one by one, keep each result below the folder of the options, and yield it; `tick` gets the next name.
+
+    If a full result on other speech would be replaced, an `InputError` is raised before anything is measured.
+    """
+    names = list(names)
+    _keep_other_speech(names, options)
     study = Study(options, tick)
     for name in names:
         if options.quick and name in FULL_ONLY:
@@ -51,7 +57,7 @@ def measure(
         result = MEASUREMENTS[name](study)
         made = Made(
             command=options.command,
-            quick=options.quick,
+            quick=study.kept_as_quick,
             seconds=round(time.perf_counter() - start, 1),
             data=study.data_used,
             models=study.models_used,
@@ -60,3 +66,14 @@ def measure(
         stored = Stored(name, made, result)
         write_result(options.results, stored)
         yield stored
+
+
+def _keep_other_speech(names: Iterable[str], options: Options) -> None:
+    """Refuse to replace a full result on recordings by one on synthetic speech, or the other way round."""
+    if options.quick or options.has_few_utterances:  # these go to another folder
+        return
+    other = RECORDED if options.corpus == SYNTHETIC else SYNTHETIC
+    for path in (options.results / f"{name}.json" for name in names):
+        if other in data_of(path):
+            advice = "give --data, or another folder as --results" if other == RECORDED else "give another --results"
+            raise InputError(f"{path} is a result on {other}, which {options.corpus} would replace; {advice}")

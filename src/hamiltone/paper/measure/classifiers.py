@@ -20,12 +20,12 @@ _START, _AFTER = "before training, one set of weights", "after: "
 
 
 def images(study: Study) -> Classifier:
-    """CIFAR-100."""
+    """Accuracies, trainings and similarities on CIFAR-100 (Tables 5, 13 and 14)."""
     return _classifier(study, "cifar100")
 
 
 def text(study: Study) -> Classifier:
-    """SST-2."""
+    """Accuracies and similarities on SST-2 (Tables 5 and 15)."""
     return _classifier(study, "sst2")
 
 
@@ -47,6 +47,7 @@ def _classifier(study: Study, name: str) -> Classifier:
         accuracies=accuracies,
         difference=_difference(accuracies),
         minutes=_kept(study, f"runs-{name}", "runs", _minutes) or {},
+        steps=_kept(study, f"runs-{name}", "runs", _steps) or (),
         similarity=_kept(study, f"similarity-{name}", "analyse similarity", _similarity) or {},
         before=correlations.get(_START),
         after={key.removeprefix(_AFTER): one for key, one in correlations.items() if key.startswith(_AFTER)},
@@ -74,6 +75,10 @@ def _minutes(runs: list[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
         attention = run["settings"]["model.attention"]
         minutes[attention] = (*minutes.get(attention, ()), run["minutes"])
     return minutes
+
+
+def _steps(runs: list[dict[str, Any]]) -> tuple[int, ...]:
+    return tuple(sorted({int(run["steps"]) for run in runs}))
 
 
 def _similarity(content: dict[str, Any]) -> dict[str, Spread]:

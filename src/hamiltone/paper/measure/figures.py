@@ -37,7 +37,7 @@ def _middle(layers: dict[str, AttentionCall]) -> Tensor:
 
 
 def output_distributions(study: Study) -> Picture:
-    """Figure 3."""
+    """Figure 3: histograms of attention outputs, and their quantiles against each other."""
     noisy, pair = study.utterance(0).noisy, study.pair()
     shared, hamilton = (all_outputs(record(model, noisy)) for model in (pair.shared, pair.hamilton))
     return _draw(study, "figure3", lambda path: plots.output_distributions(shared, hamilton, path))

@@ -37,13 +37,14 @@ def _quality(study: Study, folder: Path) -> Quality:
     return Quality(systems, _twins(reports))
 
 
-def _twins(reports: dict[str, Report]) -> dict[str, Spread]:
-    """The first two systems that are called NAME-shared and NAME-hamilton."""
-    for name, report in reports.items():
-        other = reports.get(f"{name.removesuffix('-shared')}-hamilton")
-        if name.endswith("-shared") and other is not None:
-            return {metric: _spread(one) for metric, one in compare(report, other).items()}
-    return {}
+def _twins(reports: dict[str, Report]) -> dict[str, dict[str, Spread]]:
+    """Every two systems that are called NAME-shared and NAME-hamilton, by the name of the first."""
+    return {
+        name: {metric: _spread(one) for metric, one in compare(report, other).items()}
+        for name, report in reports.items()
+        if name.endswith("-shared")
+        if (other := reports.get(f"{name.removesuffix('-shared')}-hamilton")) is not None
+    }
 
 
 def _scores(name: str, report: Report) -> SystemScores:

@@ -4,7 +4,6 @@ import math
 from functools import partial
 from itertools import product
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -12,7 +11,7 @@ from torch.nn import functional as F
 from hamiltone.algebra import flatten, real_matrix
 from hamiltone.analysis.statistics import Spread, student
 from hamiltone.benchmark.model import Execution, make
-from hamiltone.benchmark.timing import interleaved, median_ms, white_noise
+from hamiltone.benchmark.timing import interleaved, median_ms, percentiles, white_noise
 from hamiltone.nn import HamiltonScore, QAttention, ScoreRule, SharedScore, fold
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import (
@@ -39,11 +38,11 @@ class UnpaddedHamilton(HamiltonScore):
         """One call of torch's attention, which has no fast kernel for values of another width."""
         if mask is not None:
             raise ValueError("this way is only for timing, without masks")
-        (batch, heads), dim = q.shape[:2], q.shape[-1]
+        batch, heads = q.shape[:2]
         queries = flatten(q).flatten(0, 1)[:, None].expand(-1, 4, -1, -1)  # (B·H, 4, N, 4D)
         keys = real_matrix(k, dim=3).flatten(4, 5).transpose(2, 3).flatten(0, 1)  # (B·H, 4, M, 4D)
         values = v.transpose(2, 3).flatten(0, 1)  # (B·H, 4, M, D)
-        scale = 1 / math.sqrt(dim)
+        scale = self.scale.factor(q.shape[-1])
         y = F.scaled_dot_product_attention(queries, keys, values, dropout_p=dropout, is_causal=causal, scale=scale)
         return y.unflatten(0, (batch, heads)).transpose(2, 3)
 
@@ -73,14 +72,16 @@ def _layer_speed(layers: dict[str, torch.nn.Module], length: int, quick: bool) -
 
 
 def _ratio(slow: list[float], fast: list[float]) -> Spread:
-    """Round by round, since both met the same noise of the machine; by Student's t, since rounds may be few."""
-    return student([a / b for a, b in zip(slow, fast, strict=True)])
+    """Round by round, since both met the same noise of the machine: the geometric mean, with Student's interval."""
+    logs = student([math.log(a / b) for a, b in zip(slow, fast, strict=True)])
+    mean, low, high = (math.exp(value) for value in (logs.mean, logs.low, logs.high))
+    return Spread(mean, mean * logs.deviation, low, high, logs.groups)
 
 
 def model_speeds(seconds: float, study: Study) -> ModelSpeeds:
     """Table 3's models on noise as one window, each rule by each path, waveform to waveform; quick: one second."""
     models, seconds = (MODELS[:1], 1.0) if study.quick else (MODELS, seconds)
-    budget, rounds = (5.0, (2, 3)) if study.quick else (60.0, (3, 20))
+    budget, rounds = (5.0, (2, 3)) if study.quick else (60.0, (8, 20))
     study.use_data(f"white noise of {seconds:g} s, random weights, folded models")
     noise = white_noise(seconds)
     cells: list[SpeedCell] = []
@@ -94,7 +95,7 @@ def model_speeds(seconds: float, study: Study) -> ModelSpeeds:
         runs = {way: partial(enhance, noise, 16_000, model=one, window_seconds=seconds) for way, one in made.items()}
         times = interleaved(runs, seconds=budget, rounds=rounds, warm_up=False)
         for (rule, path), taken in times.items():
-            low, middle, high = (float(value) for value in np.percentile(taken, (10, 50, 90)) / seconds)
+            low, middle, high = percentiles(taken, per=seconds)
             cells.append(SpeedCell(model, rule, path, seconds, middle, low, high))
         for slow, fast in product(_PATHS, _PATHS):
             ratios.append(

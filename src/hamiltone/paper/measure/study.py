@@ -13,6 +13,9 @@ from hamiltone.models import Enhancer, Header, bundled, load_checkpoint
 from hamiltone.paper.pair import PAIRS, Twins, Utterance, check_pair, recorded_utterances, synthetic_utterances
 from hamiltone.paper.store import ModelFacts, folder_of
 
+UTTERANCES, QUICK_UTTERANCES = 64, 4
+SYNTHETIC, RECORDED = "synthetic speech", "VoiceBank+DEMAND's test set"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -20,7 +23,7 @@ class Options:
 
     `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
     kind by `recipe`, `jobs` of them at a time. The analyses look at `utterances` utterances, by default 64, or 4 if
-    `quick`. `command` is what the user gave.
+    `quick`; what was measured on fewer than 64 is kept as a quick result. `command` is what the user gave.
     """
 
     data: Path | None = None
@@ -34,18 +37,28 @@ class Options:
     utterances: int | None = None
     command: str = "hamiltone reproduce"
 
+    @property
+    def corpus(self) -> str:
+        """What the utterances are from."""
+        return SYNTHETIC if self.data is None else RECORDED
+
+    @property
+    def has_few_utterances(self) -> bool:
+        """Whether the analyses look at fewer utterances than a full run."""
+        return self.utterances is not None and self.utterances < UTTERANCES
+
 
 class Study:
     """The models, the speech and the settings of the measurements of one command."""
 
     def __init__(self, options: Options, tick: Callable[[str], None] = lambda _: None) -> None:
         self.options, self.quick, self.tick = options, options.quick, tick
-        self._models: dict[str, ModelFacts] = {}
-        self.data_used = ""
+        self.forget()
 
     def forget(self) -> None:
         """Begin a new measurement: nothing has been used for it."""
-        self._models, self.data_used = {}, ""
+        self.data_used, self._few = "", False
+        self._models: dict[str, ModelFacts] = {}
 
     @property
     def models_used(self) -> tuple[ModelFacts, ...]:
@@ -62,9 +75,14 @@ class Study:
         return self.options.results
 
     @property
+    def kept_as_quick(self) -> bool:
+        """Whether the result of this measurement must not take the place of a full one."""
+        return self.quick or self._few
+
+    @property
     def folder(self) -> Path:
-        """The folder of the results of this run."""
-        return folder_of(self.options.results, quick=self.quick)
+        """The folder of the result of this measurement."""
+        return folder_of(self.options.results, quick=self.kept_as_quick)
 
     @property
     def pair_names(self) -> tuple[str, str]:
@@ -91,30 +109,34 @@ class Study:
     def _use(self, which: int) -> tuple[Enhancer, Header]:
         model, header = self._loaded[which]
         name = self.pair_names[which]
-        self._models[name] = model_facts(name, bundled()[name], header)
+        self.use_model(name, bundled()[name], header)
         return model, header
+
+    def use_model(self, name: str, path: Path, header: Header) -> None:
+        """Note a model that a measurement looks at."""
+        self._models[name] = model_facts(name, path, header)
 
     @cached_property
     def _utterances(self) -> list[Utterance]:
-        count = self.options.utterances or (4 if self.quick else 64)
+        count = self.options.utterances or (QUICK_UTTERANCES if self.quick else UTTERANCES)
         data = self.options.data
         return synthetic_utterances(count) if data is None else recorded_utterances(data, count)
 
     def utterances(self) -> list[Utterance]:
         """All utterances of the analyses."""
         found = self._utterances
-        self.use_data(f"{len(found)} utterances of {self._source(found[0])}")
+        self._use_speech(f"{len(found)} utterances of", found[0])
         return found
 
     def utterance(self, number: int) -> Utterance:
         """One of them, for a picture."""
         found = self._utterances[number]
-        self.use_data(f"the utterance {found.name}, {self._source(found)}")
+        self._use_speech(f"the utterance {found.name},", found)
         return found
 
-    def _source(self, one: Utterance) -> str:
-        corpus = "synthetic speech" if self.options.data is None else "VoiceBank+DEMAND's test set"
-        return f"{one.noisy.shape[-1] / 16_000:g} s of {corpus}"
+    def _use_speech(self, what: str, one: Utterance) -> None:
+        self.use_data(f"{what} {one.noisy.shape[-1] / 16_000:g} s of {self.options.corpus}")
+        self._few = self.options.has_few_utterances
 
     def noisy(self) -> Iterable[Tensor]:
         """The noisy speech, one by one."""

@@ -1,17 +1,23 @@
 """The score rules of the ablation, and how one of them is trained from one seed and scored."""
 
+import json
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
 from hamiltone.data.pairs import FOLDERS
 from hamiltone.errors import InputError
 from hamiltone.evaluation import ModelName, Report, evaluate, write_report
+from hamiltone.models import load_checkpoint
 from hamiltone.paper.results import METRICS
+
+if TYPE_CHECKING:
+    from hamiltone.training import SpeechRecipe
 
 
 @dataclass(frozen=True)
@@ -71,9 +77,12 @@ def finish(job: Job) -> None:
     """Train and score a run on one thread, or what is missing of it.
 
     A finished run needs only its checkpoint and its report: the rest of its folder can be deleted, and neither is made
-    again.
+    again. One of another recipe, seed or rule is refused.
     """
     if job.checkpoint.exists() and job.scores.exists():
+        found, wanted = load_checkpoint(job.checkpoint)[1].training.get("recipe"), recipe_of(job).experiment()
+        if found != json.loads(json.dumps(wanted)):
+            raise InputError(f"{job.folder} holds a run of another recipe; move it away, or give another --runs")
         return
     train(job)
     clean, noisy = (job.data / folder for folder in FOLDERS["test"])
@@ -81,12 +90,10 @@ def finish(job: Job) -> None:
     write_report(job.scores, Report(job.folder.name, METRICS, tuple(files)))
 
 
-def train(job: Job) -> None:
-    """Train on one thread, resume, or return at once if the training is complete."""
+def recipe_of(job: Job) -> "SpeechRecipe":
+    """The recipe of a run: that of the ablation with the seed and the rule."""
     try:
-        from hamiltone.training import SpeechRecipe, SpeechTask, load_recipe
-        from hamiltone.training import train as train_task
-        from hamiltone.training.device import make_fabric, tune_cpu
+        from hamiltone.training import SpeechRecipe, load_recipe
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
 
@@ -99,6 +106,16 @@ def train(job: Job) -> None:
         settings += [f"data.root={str(job.data)!r}", f"data.cache={str(job.folder.parent / 'cache')!r}"]
     plan = load_recipe(job.recipe, settings)
     assert isinstance(plan, SpeechRecipe)
+    return plan
+
+
+def train(job: Job) -> None:
+    """Train on one thread, resume, or return at once if the training is complete."""
+    plan = recipe_of(job)
+    from hamiltone.training import SpeechTask
+    from hamiltone.training import train as train_task
+    from hamiltone.training.device import make_fabric, tune_cpu
+
     torch.set_num_threads(1)
     tune_cpu()
     outcome = train_task(SpeechTask(plan), plan, make_fabric(plan.run))

@@ -14,13 +14,12 @@ from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section
 from hamiltone.paper.store import Evidence, Made, read_results
 
-_INTRODUCTION = """# Results
-
-The paper's numbers beside ours. Written by `hamiltone reproduce pages` from the JSON files in results/; every number of
+_HEADING = "# Results\n\nThe paper's numbers beside ours. Written by `hamiltone reproduce pages`"
+_INTRODUCTION = f"""{_HEADING} from the JSON files in results/; every number of
 ours comes from the runs that its section names. Intervals are 95 %: over utterances, files and a hundred trials by the
-bootstrap; over seeds of training, rounds of a timing and the few trials of the sweep by Student's t. A *quick* run has
-fewer utterances and trials; the full run of the same name takes its place on this page. The verdicts on the paper's
-claims are in [findings.md](findings.md).
+bootstrap; over seeds of training, rounds of a timing and the few trials of the sweep by Student's t, over seeds and
+files by both. A *quick* run has fewer utterances and trials; the full run of the same name takes its place on this
+page. The verdicts on the paper's claims are in [findings.md](findings.md).
 """
 
 
@@ -28,6 +27,8 @@ def write_pages(results: Path, docs: Path) -> list[Path]:
     """Write RESULTS.md with its pictures and, if findings.md exists, its generated blocks; returns the pages."""
     evidence = read_results(results)
     page, findings = docs / "RESULTS.md", docs / "findings.md"
+    if page.exists() and not page.read_text("utf-8", "replace").startswith(_HEADING):
+        raise InputError(f"{page} was not written by hamiltone reproduce; give another --docs")
     try:
         docs.mkdir(parents=True, exist_ok=True)
         page.write_text(results_page(evidence), "utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hamiltone.nn.rules import SCALES
 from hamiltone.paper.pages.rows import row
-from hamiltone.paper.pages.section import OTHER_MODEL, Section, get, of
+from hamiltone.paper.pages.section import OTHER_MODEL, Section, get, of, twins_of
 from hamiltone.paper.reference import reference
 from hamiltone.paper.results import Outputs, Picture
 from hamiltone.paper.store import Evidence
@@ -29,7 +29,10 @@ def figure3(evidence: Evidence) -> Section:
     printed, outputs = reference()["figure3"], get(evidence, "outputs", Outputs)
     found = of(outputs, lambda it: it.similarity)
     rows = (
-        row("outputs", "KS statistic", printed["ks"], of(found, lambda it: it.ks)),
+        row(
+            "outputs", "KS statistic", printed["ks"], of(found, lambda it: it.pooled_ks), note="all utterances together"
+        ),
+        row("outputs", "KS statistic, mean of utterances", None, of(found, lambda it: it.ks), decimals=4),
         row("outputs", "Wasserstein distance", printed["wasserstein"], of(found, lambda it: it.wasserstein)),
         row("outputs", "the same in deviations", None, of(found, lambda it: it.wasserstein_scaled), decimals=3),
         row(
@@ -39,7 +42,7 @@ def figure3(evidence: Evidence) -> Section:
             of(found, lambda it: it.quantile_correlation),
         ),
     )
-    return Section(rows, OTHER_MODEL, _file(evidence, "figure3"))
+    return Section(rows, f"{OTHER_MODEL} {twins_of(evidence, 'outputs')}".rstrip(), _file(evidence, "figure3"))
 
 
 def figure4(evidence: Evidence) -> Section:
@@ -52,7 +55,6 @@ def figure4(evidence: Evidence) -> Section:
             "value by value",
             printed["independent"],
             of(found, lambda it: it.correlation),
-            note="of one seed",
         )
     ]
     for which, model in enumerate(("shared", "hamilton")):
@@ -64,7 +66,7 @@ def figure4(evidence: Evidence) -> Section:
         plain = None if found is None else found.uniform[which]
         rows.append(row(group, "shared and a plain mean", None, plain, note="control"))
     remark = (
-        f"{OTHER_MODEL} The twins share seed, initialisation and order of data, so their correlation says nothing "
-        "about independent training; the ablation does. A plain mean of the values has no scores at all."
+        f"{OTHER_MODEL} {twins_of(evidence, 'outputs')} The ablation compares models of different seeds. A plain mean "
+        "of the values has no scores at all."
     )
     return Section(tuple(rows), remark, _file(evidence, "figure4"))

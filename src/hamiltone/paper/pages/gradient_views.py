@@ -93,7 +93,7 @@ def table8(evidence: Evidence) -> Section:
         rows.append(row("W with its start", f"{short_layer(moved.layer)}, query", None, moved.query_correlation))
         rows.append(row("W with its start", f"{short_layer(moved.layer)}, key", None, moved.key_correlation))
     remark = (
-        "*After* is the mean over the layers of one model of one seed, which has no interval. After training only the "
+        "*After* is the mean over the layers of one model, which has no interval. After training only the "
         "input varies from trial to trial; before it, ours does so with new weights in each trial, one reading of the "
         'paper\'s "by varying the model weights", and with one set. The last rows '
         "correlate W_Q and W_K with their values before training: where they are near one, training has hardly begun."
@@ -136,7 +136,12 @@ def theorems(evidence: Evidence) -> Section:
             row(group, "control: a random matrix", None, check.random_distance),
             row(group, "control: any bilinear score", None, check.any_bilinear_distance, note="lies in U as well"),
             row(
-                group, "rank of the five scores", None, check.joint_rank, decimals=0, note="4 if shared were redundant"
+                group,
+                "rank of the five scores",
+                None,
+                check.joint_rank,
+                decimals=0,
+                note="4 if shared were a combination",
             ),
         ]
     if found is not None:

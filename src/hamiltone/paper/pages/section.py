@@ -41,6 +41,18 @@ def get(evidence: Evidence, name: str, kind: type[R]) -> R | None:
     return stored.result if stored is not None and isinstance(stored.result, kind) else None
 
 
+def twins_of(evidence: Evidence, name: str) -> str:
+    """A sentence on whether the two models of a measurement come from one seed; empty if it was not made."""
+    seeds = {model.seed for model in evidence[name].made.models} if name in evidence else set()
+    if not seeds:
+        return ""
+    return (
+        "Both models come from one seed: they share initialisation and order of data."
+        if len(seeds) == 1
+        else "The two models come from different seeds."
+    )
+
+
 def of(value: T | None, read: Callable[[T], V]) -> V | None:
     """What `read` finds in a value, or None where there is none."""
     return None if value is None else read(value)

@@ -41,13 +41,21 @@ def table2(evidence: Evidence) -> Section:
     for system in quality.systems if quality else ():
         rows += _beside(system, "table2", shown)
     if quality is not None:
-        twins = [name for name in shown if name in quality.twins]
-        rows += [row("twins: shared - Hamilton", name, None, quality.twins[name], decimals=3) for name in twins]
+        rows += _twins(quality, tuple(shown))
     remark = (
         "Parameters are counted. Rows *measured here* are reports of `hamiltone evaluate`; a row of the paper beside "
         "one is that of the nearest model, not of the same one."
     )
     return Section(tuple(rows), remark, wide=True)
+
+
+def _twins(quality: Quality, metrics: tuple[str, ...]) -> list[Row]:
+    return [
+        row(f"{twin.removesuffix('-shared')}: shared - Hamilton", name, None, differences[name], decimals=3)
+        for twin, differences in quality.twins.items()
+        for name in metrics
+        if name in differences
+    ]
 
 
 def _beside(system: SystemScores, table: str, metrics: dict[str, str]) -> list[Row]:
@@ -89,6 +97,7 @@ def table3(evidence: Evidence) -> Section:
     quality = get(evidence, "dns", Quality)
     for system in quality.systems if quality else ():
         rows += _beside(system, "table3", _DNSMOS)
+    rows += _twins(quality, tuple(_DNSMOS.values())) if quality else []
     speeds = [one for one in (get(evidence, name, ModelSpeeds) for name in MODEL_SPEEDS) if one is not None]
     for model in MODELS:
         rows += _speed_rows(model, speeds) + _macs_row(model, evidence)
@@ -139,4 +148,4 @@ def _macs_row(model: str, evidence: Evidence) -> list[Row]:
     if not {"shared", "hamilton"} <= macs.keys():
         return []
     saved = 100 * (1 - macs["shared"] / macs["hamilton"])
-    return [row(f"{model}: MACs", "reduction in %", None, saved, decimals=1)]
+    return [row(f"{model}: MACs", "reduction in %, windows of 4 s", None, saved, decimals=1)]

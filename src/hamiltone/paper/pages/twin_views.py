@@ -12,9 +12,7 @@ def ablation(evidence: Evidence) -> Section:
     """Scores by variant, their differences, and the analyses over seeds."""
     found = get(evidence, "ablation", Twins)
     if found is None:
-        return Section(
-            remark="Five variants of one recipe from several seeds; it trains for a day or more on two cores."
-        )
+        return Section(remark="Five variants of one recipe from several seeds; it trains for hours on two cores.")
     rows: list[Row] = []
     for variant in found.variants:
         group = f"{variant.name}: {variant.heads} heads, {variant.maps} maps"
@@ -25,19 +23,27 @@ def ablation(evidence: Evidence) -> Section:
     for name, differences in found.differences.items():
         rows += [row(f"shared - {name}", metric, None, one, decimals=3) for metric, one in differences.items()]
     rows += _outputs("shared and Hamilton, different seeds", found.both_rules, printed=True)
-    rows += _outputs("shared and shared, different seeds", found.same_rule, printed=False)
+    rows += _outputs("one rule, different seeds", found.same_rule, printed=False)
     rows.append(row("KS beyond a seed's", "difference", None, found.ks_beyond_seed, decimals=4))
+    for which, model in enumerate(("shared", "hamilton")):
+        group, theirs = f"q, k, v of {model} models", reference()["figure4"][f"{model}_model"]
+        for scale, both in found.formulas.items():
+            rows.append(row(group, f"shared and {scale}", theirs, both[which]))
+            rows.append(row(group, f"more than a plain mean, {scale}", None, found.beyond[scale][which], decimals=2))
     top1, table8 = reference()["table11"]["top1"]["observed"], reference()["table8"]["after"]["off_diagonal"]
-    rows.append(row("agreement in %", "top-1", top1, found.agreement, scale=100))
     rows += [
+        row("maps of Hamilton models", "top-1 agreement in %", top1, found.maps.agreement, scale=100),
+        row("maps of Hamilton models", "more than across utterances, points", None, found.maps.excess, scale=100),
+        row("maps of Hamilton models", "entropy, of a flat map's", None, found.maps.entropy, decimals=3),
+        row("maps of Hamilton models", "Jensen-Shannon distance", None, found.maps.distance, decimals=3),
         row("gradient norms", "mean correlation, before", None, found.coupling.before),
         row("gradient norms", "mean correlation, after", table8, found.coupling.after),
         row("gradient norms", "change", None, found.coupling.change),
     ]
     remark = (
-        f"{len(found.variants[0].runs)} seeds, {found.files} test files. Intervals are Student's over seeds; those of "
-        "differences let seeds and files vary. All variants have the same parameters, and those of one seed saw the "
-        "same data in the same order."
+        f"{len(found.variants[0].runs)} seeds, {found.variants[0].runs[0].step} steps, {found.files} test files. "
+        "Intervals are Student's over seeds, over pairs of seeds by the jackknife; those of differences let seeds and "
+        "files vary. All variants have the same parameters, and those of one seed saw the same data in the same order."
     )
     return Section(tuple(rows), remark)
 
