@@ -111,6 +111,27 @@ def test_results_inside_the_folder_are_not_enhanced_again(run: Run) -> None:
     assert files() == {"takes/a.wav", "takes/out/a.wav"}
 
 
+def test_a_folder_is_replaced_in_place_with_overwrite(run: Run) -> None:
+    names = ("takes/a.wav", "takes/deep/b.flac")
+    for name in names:
+        before = write(name).read_bytes()
+    result = run("takes", "-o", "takes")
+    assert (result.code, "takes/a.wav: would replace its source" in result.stderr) == (2, True)
+    assert Path(names[-1]).read_bytes() == before
+    assert run("takes", "-o", "copies").code == 0
+    assert run("takes", "-o", "takes", "--overwrite").code == 0
+    assert files() == {*names, "copies/a.wav", "copies/deep/b.flac"}
+    for name in names:
+        assert Path(name).read_bytes() == Path(name.replace("takes", "copies")).read_bytes()
+
+
+def test_results_may_lie_above_their_folder(run: Run) -> None:
+    write("talks/takes/a.wav")
+    for out in ("talks", "."):
+        assert run("talks/takes", "-o", out).code == 0
+    assert files() == {"talks/takes/a.wav", "talks/a.wav", "a.wav"}
+
+
 def test_an_input_is_only_replaced_with_overwrite(run: Run) -> None:
     before = write("noisy.wav").read_bytes()
     for arguments in [
@@ -350,6 +371,19 @@ def test_a_damaged_recording_is_read_to_its_end(run: Run) -> None:
     halved, sound = soundfile.read("noisy.enhanced.flac")[0], soundfile.read("sound.flac")[0]
     assert len(halved) == len(sound)
     assert (np.abs(halved - sound / 2) > 2e-5).mean() < 0.05
+
+
+def test_time_stamps_cannot_turn_a_second_into_an_hour_of_silence(run: Run) -> None:
+    pytest.importorskip("av")
+    path = write("noisy.caf")
+    content = bytearray(path.read_bytes())
+    assert content[40:44] == (1).to_bytes(4)  # frames per packet
+    content[40:44] = (4097).to_bytes(4)
+    content[154:154] = bytes(12)  # libsndfile gives up here, FFmpeg does not
+    path.write_bytes(content)
+    result = run("noisy.caf")
+    assert result.code == 0 and "noisy.caf: damaged" in result.stderr
+    assert soundfile.info("noisy.enhanced.caf").frames <= 12 * RATE
 
 
 @pytest.mark.parametrize("pyav", [True, False])

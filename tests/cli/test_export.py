@@ -69,3 +69,10 @@ def test_enhance_refuses_an_onnx_file_that_is_not_ours(monkeypatch, capsys) -> N
     soundfile.write("noisy.wav", np.zeros(1600), 16_000)
     error = refusal(monkeypatch, capsys, "enhance", "noisy.wav", "--model", "bad.onnx")
     assert error.startswith("hamiltone: bad.onnx is not an ONNX file") and len(error.splitlines()) == 1
+
+
+def test_the_number_of_processes_has_bounds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(monkeypatch, capsys, "export", "mine.safetensors", "--int8", "--workers", "100000")
+    assert "--workers must lie between 1 and" in line

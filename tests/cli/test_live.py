@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -237,7 +238,30 @@ def test_a_device_hears_what_the_stream_gives():
     np.testing.assert_allclose(np.concatenate(card.heard), expected, atol=1e-6)
     assert session.samples == len(NOISE) and session.times.count == 25
     assert session.dropouts == 1  # that which the card told of at its start
-    assert session.levels[0] == np.abs(NOISE[-480:]).max()
+    assert session.levels()[0] == np.abs(NOISE).max()
+
+
+def test_the_meter_shows_the_loudest_block_since_it_last_did():
+    session, quiet = Session(Stream(16_000, Counting())), np.zeros((160, 1), np.float32)
+    out = np.empty_like(quiet)
+    for factor in (0.0, 0.5, 0.25):
+        session.callback(quiet + np.float32(factor), out, 160, None, None)
+    assert session.levels()[0] == session.levels()[0] == 0.5  # no block came in between
+    session.callback(quiet, out, 160, None, None)
+    assert session.levels()[0] == 0.0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, 2.0])
+def test_the_meter_survives_any_sample_of_a_device(value, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    session, block = Session(Stream(16_000, Counting())), np.full((160, 1), 0.1, np.float32)
+    block[7] = value
+    with warnings.catch_warnings(), verb._meter() as show:
+        warnings.simplefilter("ignore")  # the stream's own
+        session.callback(block, np.empty_like(block), 160, None, None)
+        show(session)
+    shown = capsys.readouterr().err
+    assert f"in {'█' * 20 if np.isfinite(value) else '█' * 13:20} " in shown and session.error is None
 
 
 def test_the_bypass_key_lets_the_sound_through_and_back():

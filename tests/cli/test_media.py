@@ -60,6 +60,24 @@ def test_video_in_video_out(run: Any, name: str, picture: str, sound: str) -> No
     assert [data for _, data in packets(source)] == [data for _, data in packets(target)]
 
 
+@pytest.mark.parametrize("name", ["talk.wav", "talk.flac", "talk.mp3", "talk.aac", "talk.wv"])
+def test_a_video_with_the_suffix_of_a_sound_is_not_overwritten(run: Any, name: str) -> None:
+    before = make_video(Path(name), format="mp4").read_bytes()
+    result = run(name, "-o", name, "--overwrite")
+    assert (result.code, result.stderr.count("\n")) == (2, 1)
+    assert f"{name}: is not overwritten: it is mov,mp4," in result.stderr
+    assert (Path(name).read_bytes(), files()) == (before, {name})
+    assert run(name, "-o", "b.wav").code == 0
+
+
+def test_a_sound_with_the_suffix_of_a_video_is_not_overwritten(run: Any) -> None:
+    write("a.wav")
+    before = Path("a.wav").rename("a.mp4").read_bytes()
+    result = run("a.mp4", "-o", "a.mp4", "--overwrite")
+    assert (result.code, "a.mp4: is not overwritten: it is WAV, whatever" in result.stderr) == (2, True)
+    assert Path("a.mp4").read_bytes() == before
+
+
 @pytest.mark.parametrize("what", ["data", "damage"])
 def test_a_video_is_not_overwritten_where_a_stream_would_be_lost(
     run: Any, what: str, monkeypatch: pytest.MonkeyPatch
@@ -275,6 +293,16 @@ def test_preview_and_picture_are_beside_the_results_of_files_and_folders(run: An
             *("sub/a.ogg", "sub/a.ogg.preview.wav", "sub/a.ogg.png"),
         )
     }
+
+
+def test_a_result_without_its_preview_is_printed_with_the_reason(run: Any) -> None:
+    write("a.wav", np.tile(NOISE, 2))
+    Path("b.preview.wav").mkdir()
+    result = run("a.wav", "-o", "b.wav", "--preview", "1", "--overwrite")
+    assert (result.code, files()) == (2, {"a.wav", "b.wav"})
+    first, second = result.stderr.splitlines()
+    assert first.startswith("a.wav → b.wav: 2.0 s of audio")
+    assert second.startswith("hamiltone: b.preview.wav: cannot write: it is not a regular file")
 
 
 def test_a_preview_of_an_earlier_run_is_no_source(run: Any) -> None:

@@ -55,6 +55,12 @@ def test_the_ablation_says_what_it_needs():
         run("ablation")
 
 
+@pytest.mark.parametrize("jobs", ["0", "100000"])
+def test_the_number_of_parallel_trainings_has_bounds(jobs):
+    with pytest.raises(InputError, match="--jobs must lie between 1 and"):
+        run("ablation", "--data", ".", "--jobs", jobs)
+
+
 @pytest.fixture
 def smaller(monkeypatch) -> None:
     """A quick run made quicker: two short utterances, three trials on small input, one round, small batches."""

@@ -1,11 +1,11 @@
 """Signals end the program quietly and leave nothing behind; what a killed one leaves, the next one sweeps."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +28,32 @@ backend.resolve_model = lambda *_: Slow()
 from hamiltone.__main__ import main
 main()
 """
+# The first import of the command line says that it has begun, and lasts.
+STARTING = """
+import sys, time
+
+class Lasting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "hamiltone.cli":
+            print(flush=True)
+            time.sleep(60)
+
+sys.meta_path.insert(0, Lasting())
+sys.argv = ["", "presets"]
+from hamiltone.__main__ import main
+main()
+"""
+pytestmark = pytest.mark.usefixtures("signals_are_heard")
 TESTS = Path(__file__).parents[1]
 
 
-def start(folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL, program: str = PROGRAM, verb: str = "enhance"
+) -> subprocess.Popen[bytes]:
     (folder / "tmp").mkdir(exist_ok=True)
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "enhance", *arguments],
+        [sys.executable, "-c", program, verb, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "tmp"), "OMP_NUM_THREADS": "1"},
         stdin=stdin,
@@ -48,17 +66,6 @@ def wait_for(folder: Path, pattern: str, child: subprocess.Popen[bytes]) -> None
     while not list(folder.glob(pattern)):
         assert child.poll() is None, child.communicate()[1].decode()
         time.sleep(0.01)
-
-
-@pytest.fixture(autouse=True)
-def signals_are_heard() -> Iterator[None]:
-    """A suite in the background ignores some signals (nohup), and its children would inherit that."""
-    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
-    yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture
@@ -85,11 +92,9 @@ def test_a_signal_ends_it_quietly_and_leaves_nothing(folder: Path, name: str, mo
         child = start(folder, "long.wav", "-o", "out.flac")
         wait_for(folder, ".hamiltone-*.part", child)
     else:
-        code = "import sys; from hamiltone.__main__ import main; sys.argv = ['', 'presets']; print(flush=True); main()"
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen([sys.executable, "-c", STARTING], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
-        time.sleep(0.1)
     child.send_signal(number)
     _, stderr = child.communicate(timeout=300)
     os.close(read)
@@ -119,6 +124,52 @@ def test_what_a_killed_run_left_is_swept_by_the_next(folder: Path) -> None:
     assert rest(folder) == {"long.wav", "short.wav", "alive.flac", "next.wav"}
     assert not list(folder.glob("tmp/hamiltone-*"))
     assert soundfile.info(folder / "alive.flac").frames == 60 * 16_000
+
+
+CORPUS = (
+    PROGRAM.replace("from hamiltone.__main__ import main\nmain()\n", "")
+    + """
+import hamiltone.corpus.cluster as cluster
+import hamiltone.corpus.stage as stage
+from contextlib import nullcontext
+from hamiltone.corpus import in_process
+
+cluster.RayEngine = lambda *_: nullcontext(in_process)  # the plain loop
+stage.resolve_model = lambda *_, **options: Slow()
+from hamiltone.__main__ import main
+main()
+"""
+)
+
+
+def test_ctrl_c_ends_a_corpus_quietly_and_the_same_command_goes_on(folder: Path) -> None:
+    for number in range(6):
+        shutil.copy(folder / "short.wav", folder / f"take{number}.wav")
+    (folder / "long.wav").rename(folder / "zulu.wav")  # which comes last
+    done = folder / "out" / ".hamiltone" / "done.jsonl"
+
+    def begin() -> subprocess.Popen[bytes]:
+        return start(folder, ".", "-o", "out", "--format", "wav", program=CORPUS, verb="corpus")
+
+    stopped = begin()
+    wait_for(folder, "out/.hamiltone/done.jsonl", stopped)
+    while len(done.read_bytes().splitlines()) < 3:
+        assert stopped.poll() is None
+        time.sleep(0.01)
+    stopped.send_signal(signal.SIGINT)
+    _, stderr = stopped.communicate(timeout=300)
+    assert stopped.returncode == 128 + signal.SIGINT
+    assert all(line.startswith(b"clips ") for line in stderr.splitlines()), stderr.decode()
+    before = done.read_bytes()
+    assert 3 <= before.count(b"\n") < 8
+    assert not list(folder.rglob("*.part"))
+    assert not (folder / "out" / "manifest.jsonl").exists()
+
+    resumed = begin()
+    _, stderr = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0, stderr.decode()
+    assert done.read_bytes().startswith(before) and done.read_bytes().count(b"\n") == 8
+    assert (folder / "out" / "manifest.jsonl").read_bytes().count(b"\n") == 8
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

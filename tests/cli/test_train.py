@@ -60,6 +60,19 @@ def test_a_written_configuration_is_a_recipe():
     assert "runs/other: 3 steps" in result.stdout, result.output
 
 
+def test_a_recipe_in_the_run_folder_and_the_model_of_an_older_run_are_kept(tmp_path, recipe, monkeypatch, capsys):
+    recipe.rename(tmp_path / "config.toml")
+    assert "rename that file" in complaint(monkeypatch, capsys, "config.toml", "run.folder=.")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("config.toml", RECIPE)]
+    (tmp_path / "config.toml").rename(recipe)
+    assert run().exit_code == 0
+    folder = tmp_path / "runs" / "small"
+    (folder / "last.safetensors").unlink()
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    assert "holds the best model of a run" in complaint(monkeypatch, capsys, "small.toml")
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
 def test_a_signal_is_the_exit_code_and_the_run_can_go_on(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("hamiltone.training.SpeechTask.units", lambda *_: os.kill(os.getpid(), signal.SIGTERM) or 1.0)

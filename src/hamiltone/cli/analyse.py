@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hamiltone.analysis.statistics import Spread
     from hamiltone.models import Header
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look into the attention of a model.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Analyse the attention of a model.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Data = Annotated[
@@ -38,7 +38,7 @@ def agreement(model: ModelFile = None, data: Data = None, samples: Samples = 16,
     from hamiltone.analysis.agreement import study_agreement
     from hamiltone.paper.pair import inputs
 
-    with spinner("listening"):
+    with spinner("running the model"):
         chosen, header = _model(model, "hamilton", maps=4)
         tops = study_agreement(chosen, inputs(header, data, samples))
     if as_json:
@@ -75,7 +75,7 @@ def similarity(
     from hamiltone.paper.pair import inputs
 
     names = rules("--formulas", formulas)
-    with spinner("listening"):
+    with spinner("running the models"):
         one, header = _model(first, "shared")
         other, other_header = _model(second, "hamilton")
         if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):

@@ -57,7 +57,7 @@ def model(
 ) -> None:
     """A whole model, waveform to waveform (STFT included), with random weights: real-time factor and memory.
 
-    Each score rule runs folded (plain real layers) and as trained, one with four maps also by explicit matrix products.
+    Each score rule runs folded (plain real layers) and as trained; one with four maps also as explicit matrix products.
     Methods are interleaved in one run; the peak memory of each row comes from a fresh process. Audio longer than a
     window goes through the windows of `hamiltone enhance`.
 

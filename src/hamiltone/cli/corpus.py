@@ -59,7 +59,7 @@ def corpus(
     job = Job(source, out, model, strength, format, score, keep)
     with (
         Path(os.devnull).open("w") as nowhere,
-        redirect_stdout(nowhere),  # Ray prints there that workers died; their clips are done again anyway
+        redirect_stdout(nowhere),  # Ray reports there that workers died, whose clips are done again anyway
         RayEngine(_workers(workers), address) as engine,
         progress_page() as tick,
     ):
@@ -69,9 +69,9 @@ def corpus(
         raise InputError(f"no clip could be enhanced; the reasons are in {out / 'errors.jsonl'}")
 
 
-def _workers(text: str | None) -> tuple[int, int]:
+def _workers(text: str | None) -> tuple[int, int] | None:
     if text is None:
-        return 1, os.cpu_count() or 1
+        return None
     parts = text.split(",")
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
         raise InputError(f"--workers takes MIN,MAX such as 2,8, or one number, got {text!r}")

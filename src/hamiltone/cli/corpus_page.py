@@ -1,4 +1,4 @@
-"""The progress of ``hamiltone corpus``: a page on a terminal, otherwise a line now and then."""
+"""The progress of ``hamiltone corpus``: a page on a terminal, otherwise a line every half minute."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hamiltone.allocator import keep_freed_memory
-from hamiltone.cli.options import Model, Strength, printable
+from hamiltone.cli.options import Model, Strength, audio_progress_bar, check_count, printable
 from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
 
@@ -48,7 +48,7 @@ def enhance(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Also write the most telling SECONDS before, a short gap, and after: noisy.enhanced.preview.wav.",
+            help="Also write the SECONDS that show the difference best, before and after: noisy.enhanced.preview.wav.",
         ),
     ] = None,
     picture: Annotated[
@@ -88,7 +88,6 @@ def enhance(
 
     Example: hamiltone enhance talk.mp4 --keep 0-12 --preview 30 --picture
     """
-    from hamiltone.cli.bar import audio_progress_bar
     from hamiltone.runtime import enhance_paths
     from hamiltone.runtime.backend import resolve_model
     from hamiltone.runtime.keep import parse_passages
@@ -98,7 +97,7 @@ def enhance(
     if out == STREAM and (preview is not None or picture):
         raise InputError("a preview and a picture are written beside the result; give a file with -o")
     passages = parse_passages(keep) if keep else ()
-    _check_threads(threads)
+    check_count("--threads", threads)
     keep_freed_memory()
     backend = resolve_model(model, _usable(device), threads)
     reports = []
@@ -150,14 +149,6 @@ def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
         raise InputError("standard input among other inputs needs a folder for the results; give one with -o")
 
 
-def _check_threads(threads: int | None) -> None:
-    if threads is None:
-        return
-    most = max(64, 4 * (os.cpu_count() or 1))
-    if not 1 <= threads <= most:
-        raise InputError(f"--threads must lie between 1 and {most}, got {threads}")
-
-
 def _usable(device: str) -> str:
     if device == "cpu":
         return device
@@ -203,11 +194,12 @@ def _with_stream_names(report: "FileReport", spool: Path, result: Path) -> "File
 
 
 def _line(report: "FileReport") -> str:
-    if report.error:
-        return printable(f"hamiltone: {report.error}")
+    error = printable(f"hamiltone: {report.error}")
+    if report.error and not report.output:
+        return error
     note = printable(f"hamiltone: {report.input}: {report.note}")
     if report.seconds is None:
         return note
     line = printable(f"{report.input} → {report.output}: {report.seconds:.1f} s of audio in {report.elapsed:.1f} s")
     extras = [printable(f"  {extra}") for extra in (report.preview, report.picture) if extra]
-    return "\n".join([line, *extras, *([note] if report.note else [])])
+    return "\n".join([line, *extras, *([note] if report.note else []), *([error] if report.error else [])])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hamiltone.cli.options import progress_bar, wide_console
+from hamiltone.cli.options import check_count, progress_bar, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def evaluate(
     enhanced: Annotated[Path | None, typer.Option(help="Score these files of the same names instead.")] = None,
     unprocessed: Annotated[bool, typer.Option("--unprocessed", help="Score the noisy files themselves.")] = False,
     metrics: Annotated[str | None, typer.Option(help=f"Comma-separated; default: {_DEFAULT}. Also: {_MORE}.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Score only this much of each file.", min=0.1)] = None,
+    seconds: Annotated[float | None, typer.Option(help="Score only the beginning of each file.", min=0.1)] = None,
     workers: Annotated[int | None, typer.Option(help="Files scored at a time; default: one per core.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a report as JSON, and a CSV beside it.")
@@ -55,8 +55,9 @@ def evaluate(
     from hamiltone import evaluation
     from hamiltone.atomic import write_text
 
+    check_count("--workers", workers)
     if out:
-        evaluation.check_report_path(out)
+        evaluation.check_report_path(out, table=compare is None)
     if compare:
         if out and os.path.realpath(out) in map(os.path.realpath, compare):
             raise InputError(f"{out}: is one of the reports to compare; choose another output")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hamiltone.cli.options import printable, progress_bar, spinner
+from hamiltone.cli.options import check_count, printable, progress_bar, spinner
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def export(
 
     Example: hamiltone export compact --int8 --noisy noisy_testset_wav --clean clean_testset_wav
     """
+    check_count("--workers", workers)
     from hamiltone.export import export as write
     from hamiltone.export import export_int8
 

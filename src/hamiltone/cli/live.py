@@ -193,10 +193,10 @@ def _meter() -> Iterator[Callable[["Session"], None]]:
     from hamiltone.runtime.device import decibels
 
     def bar(peak: float) -> str:
-        return "█" * round((decibels(peak) + 60) / 3) if decibels(peak) > -60 else ""
+        return "█" * min(round((decibels(peak) + 60) / 3), 20)
 
     def show(session: "Session") -> None:
-        before, after = session.levels
+        before, after = session.levels()
         state = "bypass" if session.bypassed else "clean"
         typer.echo(
             f"\rin {bar(before):20} {decibels(before):4.0f} dB  out {bar(after):20} {decibels(after):4.0f} dB  "

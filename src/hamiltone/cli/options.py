@@ -3,8 +3,10 @@
 rich is imported only where it prints, so that the help appears at once.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +23,7 @@ Model = Annotated[
     ),
 ]
 Strength = Annotated[
-    float, typer.Option(metavar="0..1", help="How much of the result to take: 0 is the input, 1 all of it.")
+    float, typer.Option(metavar="0..1", help="How much noise removal to apply: 0 gives the input, 1 the full result.")
 ]
 
 
@@ -70,6 +72,13 @@ def whole_numbers(option: str, text: str) -> list[int]:
     return [int(value) for value in values]
 
 
+def check_count(option: str, count: int | None) -> None:
+    """Raise an `InputError` for more threads or processes than this machine could use."""
+    most = max(64, 4 * (os.cpu_count() or 1))
+    if count is not None and not 1 <= count <= most:
+        raise InputError(f"{option} must lie between 1 and {most}, got {count}")
+
+
 def printable(text: str) -> str:
     """One line of text that is safe to print, whatever file names it holds: control characters become escapes.
 
@@ -111,3 +120,30 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def audio_progress_bar() -> Iterator[tuple["Console", Callable[[float, float], None]]]:
+    """A console on standard error and a function that moves the bar on it, in seconds; the bar is for terminals only.
+
+    The time left is that at the pace of all windows so far, which are too few for rich's own estimate.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+
+    of_audio, left = (
+        TextColumn("{task.completed:.0f} of {task.total:.0f} s of audio"),
+        TextColumn("{task.fields[left]}"),
+    )
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), BarColumn(), TaskProgressColumn(), of_audio, left)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def move(done: float, total: float) -> None:
+        remaining = (bar.tasks[task].elapsed or 0.0) * (total - done) / done if done else None
+        text = "" if remaining is None else f"{timedelta(seconds=round(max(remaining, 0)))} left"
+        bar.update(task, completed=done, total=total, left=text)
+
+    with bar:
+        task = bar.add_task("", total=0.0, left="")
+        yield console, move

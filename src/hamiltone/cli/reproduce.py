@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hamiltone.cli.options import spinner, wide_console
+from hamiltone.cli.options import check_count, spinner, wide_console
 
 if TYPE_CHECKING:
     from hamiltone.paper.pages.section import Section
@@ -18,21 +18,25 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="VoiceBank+DEMAND; default: synthetic speech.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer utterances, trials and lengths.")] = False,
-    pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best there is.")] = None,
+    pair: Annotated[str | None, typer.Option(metavar="NAME", help="Bundled pair; default: the best one.")] = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="Where to keep numbers and pictures.")] = Path("results"),
-    docs: Annotated[Path, typer.Option(metavar="DIR", help="Where pages are written, if asked for.")] = Path("docs"),
-    utterances: Annotated[int | None, typer.Option(min=2, help="Utterances analysed; default: 64, quick 4.")] = None,
+    docs: Annotated[Path, typer.Option(metavar="DIR", help="Where `pages` writes.")] = Path("docs"),
+    utterances: Annotated[
+        int | None,
+        typer.Option(min=2, help="Utterances analysed; default: 64, quick 4. Fewer than 64 make a quick result."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=3, help="Seeds of the ablation, for each variant.")] = 4,
-    jobs: Annotated[int, typer.Option(min=1, help="Parallel trainings of the ablation, one thread each.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Parallel trainings of the ablation, one thread each.")] = 1,
     recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe of the ablation.")] = Path("recipes/twins.toml"),
     runs: Annotated[Path, typer.Option(metavar="DIR", help="Where the ablation trains.")] = Path("runs/ablation"),
 ) -> None:
     """Print the paper's numbers beside ours, with the difference and what makes them hard to compare.
 
     The names are table1 to table15, figure1 to figure6, theorems (Appendix C), gradient-settings (a sweep of what Table
-    7 leaves open) and ablation (score rules trained alike over seeds: a day or more on two cores, so `all` does not
+    7 leaves open) and ablation (score rules trained alike over seeds: hours on two cores, so `all` does not
     include it; run the same command again to resume it). A single measurement, such as cost or text, can be named too.
-    Results are kept as JSON, quick ones in a separate folder; nothing is written outside --results (and --runs).
+    Results are kept as JSON, quick ones in a separate folder; a full result on synthetic speech never replaces one on
+    recordings, nor the other way round: give another --results. Nothing is written outside --results (and --runs).
     Reports of hamiltone evaluate --out there go into Table 2, those in its folder dns into Table 3. Only pages writes
     below --docs: RESULTS.md, and the verdicts in findings.md.
 
@@ -47,6 +51,7 @@ def reproduce(
     from hamiltone.paper.pages import write_pages
     from hamiltone.paper.pages.items import ITEMS, expand, measurements
 
+    check_count("--jobs", jobs)
     wanted = expand(name for name in names if name != "pages")
     given = ["hamiltone", "reproduce", *names]
     given += [*(["--data", data.name] if data else []), *(["--quick"] if quick else [])]

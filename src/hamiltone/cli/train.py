@@ -29,8 +29,8 @@ def train(
     hamiltone accuracy (best.safetensors), config.toml, log.jsonl and tensorboard.
 
     The same command resumes a run that was stopped or killed, with the same
-    result as an uninterrupted run. Ctrl-C and SIGTERM save first; the exit
-    code is then 128 plus the number of the signal.
+    result as an uninterrupted run. Ctrl-C, SIGTERM and a closed terminal (SIGHUP)
+    save first; the exit code is then 128 plus the number of the signal.
 
     Example: hamiltone train recipes/toy.toml
 
@@ -54,10 +54,11 @@ def train(
         raise InputError(f"{recipe}: seed must be less than 2^63, got {plan.seed}")
     outcome = train_recipe(plan)
     if outcome.leads and outcome.stopped:
-        typer.echo(f"stopped and saved after step {outcome.step}; the same command resumes from there", err=True)
+        with suppress(OSError):  # the terminal may be closed
+            typer.echo(f"stopped and saved after step {outcome.step}; the same command resumes from there", err=True)
     elif outcome.leads:
         best = (
-            f", best {outcome.select_by} {outcome.best:.4g} in step {outcome.best_step}"
+            f", best {outcome.select_by} {outcome.best:.4g} at step {outcome.best_step}"
             if outcome.best is not None
             else ""
         )
