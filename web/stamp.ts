@@ -14,7 +14,8 @@ export function stamp(root: string): string {
   return hash.digest("hex");
 }
 
-function files(root: string, path: string): string[] {
+/** The files below `path`, by their places in `root`. */
+export function files(root: string, path: string): string[] {
   if (path.includes(".") && !path.endsWith("/")) return [path];
   return readdirSync(join(root, path), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

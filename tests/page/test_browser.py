@@ -44,6 +44,7 @@ def folder(tmp_path_factory) -> Path:
     voice = soxr.resample(signal[: 3 * rate], rate, 44_100)
     hiss = 0.003 * np.random.default_rng(0).standard_normal((voice.size, 2))
     soundfile.write(folder / "stereo.wav", voice[:, None] * [1.0, 0.6] + hiss, 44_100, subtype="PCM_24")
+    soundfile.write(folder / "narrow.wav", soxr.resample(signal, rate, 8_000), 8_000, subtype="PCM_24")
     soundfile.write(folder / "noisy.flac", soxr.resample(signal[: 2 * rate], rate, 22_050), 22_050)
     soundfile.write(folder / "minute.wav", np.tile(signal, 6)[: 60 * rate], rate)
     (folder / "broken.wav").write_bytes(NOISY.read_bytes()[:30])
@@ -80,6 +81,12 @@ def test_rate_channels_bits_and_strength_are_those_of_the_command(address, folde
     assert snr(folder / "stereo.page.wav", folder / "stereo.python.wav") > 60
 
 
+def test_a_recording_of_8_khz_is_cleaned_as_by_the_command(address, folder):
+    assert browse("narrow", address, folder)["about"] == "0:12 · 8 kHz · mono"
+    enhance_file(folder / "narrow.wav", folder / "narrow.python.wav")
+    assert snr(folder / "narrow.page.wav", folder / "narrow.python.wav") > 60
+
+
 def test_a_compressed_file_keeps_its_rate(address, folder):
     assert browse("compressed", address, folder)["about"] == "0:02 · 22.05 kHz · mono"
     enhance_file(folder / "noisy.flac", folder / "flac.python.wav")
@@ -92,6 +99,11 @@ def test_the_switch_keeps_the_position_and_the_picture_seeks(address, folder):
     assert seen["before"] - seen["after"] < 5  # it went on, not back to the beginning
     assert 0.74 < seen["sought"] < 0.9
     assert seen["heard"] > 0.01
+
+
+def test_a_double_click_plays_the_recording_once(address, folder):
+    seen = browse("twice", address, folder)
+    assert (seen["playing"], seen["left"]) == (2, 0)  # before and after
 
 
 def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folder):
@@ -109,6 +121,13 @@ def test_another_file_takes_the_place_of_one_that_is_being_cleaned(address, fold
     assert browse("change", address, folder)["name"] == "noisy.wav"
     enhance_file(folder / "noisy.wav", folder / "second.python.wav")
     assert snr(folder / "second.page.wav", folder / "second.python.wav") > 60
+
+
+def test_of_two_files_dropped_at_once_the_last_comes_out_with_its_own_sound(address, folder):
+    seen = browse("together", address, folder)
+    assert seen["name"] == "noisy.wav" and seen["about"] == "0:12 · 16 kHz · mono"
+    enhance_file(folder / "noisy.wav", folder / "together.python.wav")
+    assert snr(folder / "together.page.wav", folder / "together.python.wav") > 60
 
 
 @pytest.mark.parametrize("rate", [44_100, 48_000])
@@ -129,14 +148,42 @@ def test_the_microphone_is_recorded_and_cleaned(address, folder):
     assert np.abs(signal).max() > 0.01
 
 
+def test_a_microphone_recording_that_fills_the_page_ends_and_is_kept(address, folder):
+    seen = browse("full", address, folder)
+    assert seen["found"] and seen["recording"] == "false"
+    assert soundfile.info(folder / "full.page.wav").frames == 96_000
+    assert seen["problem"] == "The recording ended after 0:02: the page cannot hold more."
+
+
+def test_a_file_that_is_too_long_is_not_called_damaged(address, folder):
+    with soundfile.SoundFile(folder / "hour.flac", "w", 48_000, 1) as hour:
+        for _ in range(60):
+            hour.write(np.zeros(60 * 48_000, np.int16))
+    problems = browse("tooLong", address, folder)["problems"]
+    assert problems["hour.flac"].startswith("hour.flac: This recording is too long for a page.")
+    assert "damaged" in problems["noisy.flac"]
+
+
 def test_no_microphone_is_one_clear_sentence(address, folder):
     seen = browse("refused", address, folder)
     assert seen["problem"] == "There is no microphone." and not seen["on"]
 
 
+def test_a_worker_that_is_missing_is_one_clear_sentence(address, folder):
+    seen = browse("missing", address, folder)
+    assert seen["live"] == "A worker of the page did not start." and not seen["on"]
+    assert seen["recordings"] == "The page could not be loaded. A worker of the page did not start."
+
+
 def test_a_microphone_that_vanishes_is_one_clear_sentence(address, folder):
     seen = browse("vanish", address, folder)
     assert seen["problem"].startswith("The microphone was disconnected") and not seen["on"]
+
+
+def test_an_audio_device_that_is_lost_ends_live_sound_and_recordings_with_one_clear_sentence(address, folder):
+    seen = browse("silenced", address, folder)
+    assert seen["live"].startswith("The loudspeaker or headphones stopped") and not seen["on"]
+    assert seen["recording"] == seen["live"] and not seen["again"]
 
 
 @pytest.mark.parametrize("minutes", [2, pytest.param(10, marks=pytest.mark.soak)])

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from browser import WEB
-from hamiltone.page.files import STATIC
+from hamiltone.page.files import STATIC, page_files
 from hamiltone.page.server import _POLICY
 
 SOURCES = (
@@ -31,6 +31,12 @@ def test_the_build_is_that_of_the_sources():
         for file in sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]:
             stamp.update(file.relative_to(WEB).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     assert json.loads((STATIC / "build.json").read_text())["sources"] == stamp.hexdigest(), "run make web"
+
+
+def test_the_build_lists_its_files():
+    places = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file()}
+    assert set(json.loads((STATIC / "build.json").read_text())["files"]) == places - {"build.json"}
+    assert set(page_files()) == places | {"models/compact.onnx", "models/live.onnx"}
 
 
 def test_the_page_says_what_it_may_load_and_that_is_its_own():

@@ -3,6 +3,8 @@
 import gzip
 import http.client
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from hamiltone import cli
 from hamiltone.errors import InputError
 from hamiltone.page import PageServer, page_files, write_page
+from hamiltone.page.files import STATIC
 from hamiltone.page.server import HOST
 
 
@@ -123,6 +127,44 @@ def test_a_page_without_its_models_is_one_clear_line(monkeypatch, tmp_path):
     monkeypatch.setattr("hamiltone.page.files.WEIGHTS", tmp_path)
     with pytest.raises(InputError, match=r"lacks parts of the page \(models/compact.onnx, models/live.onnx\)"):
         page_files()
+
+
+@pytest.fixture
+def static(tmp_path, monkeypatch) -> Path:
+    """A copy of the built page, which the package takes for its own."""
+    copy = tmp_path / "static"
+    shutil.copytree(STATIC, copy)
+    monkeypatch.setattr("hamiltone.page.files.STATIC", copy)
+    return copy
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+@pytest.mark.parametrize(
+    "pattern", ["assets/live.worker-*.js", "assets/worklet-*.js", "index.html", "*.gz", "build.json"]
+)
+@pytest.mark.parametrize(("harm", "words"), [(Path.unlink, "lacks parts of"), (cut, "damaged")])
+def test_a_file_of_the_page_that_is_missing_or_cut_short_is_one_clear_line(static, pattern, harm, words):
+    assert page_files()
+    (path,) = static.glob(pattern)
+    harm(path)
+    with pytest.raises(InputError, match=f"{words}.*\\({re.escape(path.relative_to(static).as_posix())}\\); reinstall"):
+        page_files()
+
+
+@pytest.mark.parametrize("more", [[], ["--write", "public"]])
+def test_the_command_refuses_a_damaged_page(static, capsys, monkeypatch, tmp_path, more):
+    (path,) = static.glob("assets/recordings.worker-*.js")
+    cut(path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["hamiltone", "page", "--no-browser", "--port", "0", *more])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"parts of the page are damaged (assets/{path.name})" in line
 
 
 def test_the_page_can_be_written_to_a_folder_once(tmp_path):

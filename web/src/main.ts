@@ -20,13 +20,13 @@ const intake = new Intake(context, {
 });
 let latest = 0;
 
-async function clean(open: () => Promise<Recording>, name: string): Promise<void> {
+async function clean(open: () => Promise<Recording | null>, name: string): Promise<void> {
   const turn = ++latest;
   tell("problem", "");
   tell("status", `Opening ${name} …`);
   try {
     const opened = await open();
-    if (turn !== latest) return;
+    if (!opened || turn !== latest) return;
     comparison.show(opened);
     tell("status", `Cleaning ${name} …`);
     const began = performance.now();

@@ -26,8 +26,8 @@ const server = await chromium.launchServer({
 });
 const browser = await chromium.connect(server.wsEndpoint());
 
-/** A fresh page that has loaded; `requests` and `complaints` grow with all that happens after and meanwhile. */
-async function open({ prepare, ...options } = {}) {
+/** A fresh page that has loaded, or shows `until`, with its code as `edit` returns it; `requests` and `complaints` grow with all that happens after and meanwhile. */
+async function open({ prepare, edit, until = "#choose:enabled", ...options } = {}) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
@@ -36,10 +36,31 @@ async function open({ prepare, ...options } = {}) {
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   if (prepare) await page.addInitScript(prepare);
+  if (edit) {
+    await page.route("**/assets/index-*.js", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: edit(await response.text()) });
+    });
+  }
   await page.goto(address);
-  await page.locator("#choose:enabled").waitFor();
+  await page.locator(until).waitFor();
   context.on("request", (request) => /^(https?|wss?):/.test(request.url()) && requests.push(request.url()));
   return { page, context, requests, complaints };
+}
+
+/** Drop files on the page, one right after the other. */
+async function dropAll(page, names) {
+  const files = names.map((name) => [name, readFileSync(join(folder, name)).toString("base64")]);
+  await page.evaluate((files) => {
+    const intake = document.querySelector("#intake");
+    for (const [name, text] of files) {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], name));
+      for (const kind of ["dragover", "drop"]) {
+        intake.dispatchEvent(new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true }));
+      }
+    }
+  }, files);
 }
 
 const tools = {
@@ -49,20 +70,8 @@ const tools = {
   pid: server.process().pid,
   read: (name) => readFileSync(join(folder, name)),
   /** Drop a file on the page, as a mouse would. */
-  async drop(page, name) {
-    const content = readFileSync(join(folder, name)).toString("base64");
-    const transfer = await page.evaluateHandle(
-      async ([text, name]) => {
-        const transfer = new DataTransfer();
-        const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-        transfer.items.add(new File([bytes], name));
-        return transfer;
-      },
-      [content, name],
-    );
-    await page.dispatchEvent("#intake", "dragover", { dataTransfer: transfer });
-    await page.dispatchEvent("#intake", "drop", { dataTransfer: transfer });
-  },
+  drop: (page, name) => dropAll(page, [name]),
+  dropAll,
   /** Wait for the clean recording. */
   async cleaned(page) {
     await page.locator("#download:enabled, #problem:visible").first().waitFor();

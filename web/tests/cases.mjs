@@ -29,6 +29,15 @@ export const cases = {
     return { about: await page.locator("#about").textContent(), requests, complaints };
   },
 
+  /** A telephone's rate, of which the model's upper half stays empty. */
+  async narrow({ open, cleaned, save, folder }) {
+    const { page, requests, complaints } = await open();
+    await page.locator("#file").setInputFiles(join(folder, "narrow.wav"));
+    await cleaned(page);
+    await save(page, "narrow.page.wav");
+    return { about: await page.locator("#about").textContent(), requests, complaints };
+  },
+
   /** A compressed file keeps its sample rate. */
   async compressed({ open, cleaned, save, folder }) {
     const { page, complaints } = await open();
@@ -61,6 +70,19 @@ export const cases = {
     return { after, before, side, sought: sought / duration, heard: await page.evaluate(peak), requests, complaints };
   },
 
+  /** A double click on the button: the recording plays once, and one more click ends all of it. */
+  async twice({ open, drop, cleaned }) {
+    const { page, complaints } = await open({ prepare: `(${slowResume})();(${countSources})()` });
+    await drop(page, "noisy.wav");
+    await cleaned(page);
+    await page.locator("#play").dblclick();
+    await page.locator("#play.playing").waitFor();
+    await page.waitForTimeout(1000); // for whatever would come later
+    const playing = await page.evaluate(() => window.sources);
+    await page.locator("#play").click();
+    return { playing, left: await page.evaluate(() => window.sources), complaints };
+  },
+
   async broken({ open, drop, cleaned }) {
     const { page, complaints } = await open();
     const problems = {};
@@ -88,6 +110,19 @@ export const cases = {
     return { name: await page.locator("#name").textContent(), complaints };
   },
 
+  /** Two files dropped at once: the one that came last comes out, with its own sound; the other one is not blamed. */
+  async together({ open, dropAll, cleaned, save }) {
+    const { page, complaints } = await open();
+    for (const first of ["broken.wav", "minute.wav"]) {
+      await dropAll(page, [first, "noisy.wav"]);
+      await page.locator("#status:has-text('Clean, after'), #problem:visible").first().waitFor();
+      await cleaned(page);
+    }
+    await save(page, "together.page.wav");
+    const name = await page.locator("#name").textContent();
+    return { name, about: await page.locator("#about").textContent(), complaints };
+  },
+
   async live48000(tools) {
     return listen(tools, 48_000);
   },
@@ -106,6 +141,31 @@ export const cases = {
     return { about: await page.locator("#about").textContent(), requests, complaints };
   },
 
+  /** A microphone that records for longer than the page can hold, here two seconds: what was recorded is kept. */
+  async full({ open, save }) {
+    const most = /\b(150e6|15e7|1\.5e8|150000000)\b/g;
+    let found = 0;
+    const edit = (code) => code.replace(most, () => (++found, "96e3"));
+    const { page, complaints } = await open({ edit });
+    await page.locator("#record").click();
+    await page.locator("#download:enabled").waitFor();
+    const recording = await page.locator("#record").getAttribute("aria-pressed");
+    await save(page, "full.page.wav");
+    return { found, recording, problem: await page.locator("#problem").textContent(), complaints };
+  },
+
+  /** Files that the browser gives up on, as it does when memory is short: which of them are too long is said. */
+  async tooLong({ open, folder }) {
+    const { page, complaints } = await open({ prepare: `(${noDecoder})()` });
+    const problems = {};
+    for (const name of ["hour.flac", "noisy.flac"]) {
+      await page.locator("#file").setInputFiles(join(folder, name));
+      await page.locator("#problem", { hasText: name }).waitFor();
+      problems[name] = await page.locator("#problem").textContent();
+    }
+    return { problems, complaints };
+  },
+
   /** Without a microphone there is a sentence, and the switch goes back. */
   async refused({ open }) {
     const refuse = () => {
@@ -116,6 +176,17 @@ export const cases = {
     await page.locator("#live-problem:visible").waitFor();
     const problem = await page.locator("#live-problem").textContent();
     return { problem, on: await page.locator("#live").isChecked(), complaints };
+  },
+
+  /** A worker's file is missing on the server: where it is needed there is a sentence, and nothing waits forever. */
+  async missing({ open }) {
+    const { page } = await open({ prepare: `(${withoutWorker})("live.worker")` });
+    await page.locator("#live").click({ force: true });
+    await page.locator("#live-problem:visible").waitFor();
+    const live = await page.locator("#live-problem").textContent();
+    const on = await page.locator("#live").isChecked();
+    const other = await open({ prepare: `(${withoutWorker})("recordings.worker")`, until: "#problem:visible" });
+    return { live, on, recordings: await other.page.locator("#problem").textContent() };
   },
 
   /** The microphone is unplugged while it is used. */
@@ -131,6 +202,34 @@ export const cases = {
     await page.locator("#live-problem:visible").waitFor();
     const problem = await page.locator("#live-problem").textContent();
     return { problem, on: await page.locator("#live").isChecked(), complaints };
+  },
+
+  /** The audio device is lost while live sound or a recording goes through it. */
+  async silenced({ open }) {
+    const keep = () => {
+      const Original = window.AudioContext;
+      window.AudioContext = function (options) {
+        return (window.context = new Original(options));
+      };
+    };
+    const { page, complaints } = await open({ prepare: keep });
+    await page.locator("#live").check({ force: true });
+    await page.locator("#live-status", { hasText: "late" }).waitFor();
+    await page.evaluate(() => window.context.suspend());
+    await page.locator("#live-problem:visible").waitFor();
+    const live = await page.locator("#live-problem").textContent();
+    const on = await page.locator("#live").isChecked();
+    await page.locator("#live").check({ force: true }); // it starts again
+    await page.locator("#live-status", { hasText: "late" }).waitFor();
+    const again = await page.locator("#live-problem").isVisible();
+    await page.locator("#live").uncheck({ force: true });
+    await page.locator("#record").click();
+    await page.locator("#status", { hasText: "0:01" }).waitFor();
+    await page.evaluate(() => window.context.suspend());
+    await page.locator("#problem:visible").waitFor();
+    const recording = await page.locator("#problem").textContent();
+    await page.locator("#download:enabled").waitFor(); // what was recorded until then
+    return { live, on, again, recording, complaints };
   },
 
   /** Ten minutes: how much memory, and how long the page did not answer. */
@@ -284,6 +383,44 @@ function forceRate(sampleRate) {
     constructor(options) {
       super({ ...options, sampleRate });
     }
+  };
+}
+
+/** In the page: the server lacks the worker of this name. */
+function withoutWorker(name) {
+  const Original = window.Worker;
+  window.Worker = class extends Original {
+    constructor(url, options) {
+      super(String(url).replace(name, "missing"), options);
+    }
+  };
+}
+
+/** In the page: the browser decodes nothing. */
+function noDecoder() {
+  OfflineAudioContext.prototype.decodeAudioData = () => Promise.reject(new DOMException("", "EncodingError"));
+}
+
+/** In the page: the loudspeaker takes its time to start. */
+function slowResume() {
+  const { resume } = AudioContext.prototype;
+  AudioContext.prototype.resume = async function () {
+    await resume.call(this);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  };
+}
+
+/** In the page: how many sources are playing. */
+function countSources() {
+  window.sources = 0;
+  const { start, stop } = AudioBufferSourceNode.prototype;
+  AudioBufferSourceNode.prototype.start = function (...when) {
+    window.sources += 1;
+    return start.apply(this, when);
+  };
+  AudioBufferSourceNode.prototype.stop = function (...when) {
+    window.sources -= 1;
+    return stop.apply(this, when);
   };
 }
 

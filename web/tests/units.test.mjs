@@ -3,6 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Requests } from "../build/engine/requests.js";
+import { Tape } from "../build/engine/tape.js";
+import { MOST_SAMPLES, TooLong } from "../build/files/limits.js";
 import { sampleRateOf } from "../build/files/rate.js";
 import { BrokenFile, isWav, readWav, writeWav } from "../build/files/wav.js";
 import { Ring } from "../build/live/ring.js";
@@ -88,10 +91,10 @@ test("resampling there and back keeps what both rates can carry", () => {
 
 test("windows cover a recording and their weights add up to one", () => {
   for (const [frames, rate] of [[153601, 16000], [600 * 44100, 44100], [11 * 8000, 8000]]) {
-    const { stride, overlap, count } = planWindows(frames, rate, 16000, 256);
+    const { stride, overlap, count } = planWindows(frames, 1, rate, 16000, 256);
     assert.ok(count > 1 && (count - 1) * stride + overlap < frames && count * stride + overlap >= frames);
   }
-  assert.deepEqual(planWindows(153600, 16000, 16000, 256), { frames: 153600, stride: 153600, overlap: 0, count: 1 });
+  assert.deepEqual(planWindows(153600, 1, 16000, 16000, 256), { frames: 153600, stride: 153600, overlap: 0, count: 1 });
   const fade = fadeIn(1000);
   assert.ok(fade.every((weight, n) => Math.abs(weight + fade[999 - n] - 1) < 1e-6));
 });
@@ -133,7 +136,7 @@ test("NaN in a stream counts as silence", async () => {
 });
 
 test("the ring is silent until it is prefilled, counts gaps and keeps the delay bounded", () => {
-  const ring = new Ring(4, 10);
+  const ring = new Ring(4, 10, 1000);
   const block = new Float32Array(2);
   ring.push(Float32Array.of(1, 2, 3));
   ring.pull(block);
@@ -149,6 +152,43 @@ test("the ring is silent until it is prefilled, counts gaps and keeps the delay 
   assert.deepEqual([...block], [0, 0]);
   ring.push(noise(40));
   assert.deepEqual([ring.length, ring.missed], [4, 2]);
+});
+
+/** What comes out of a ring of chunks of 16 samples when the worker is silent while `late(time)`, and its delays. */
+function ringOut(late, length = 16000, period = 1600) {
+  const ring = new Ring(32, 160, period);
+  const [out, lengths, block] = [[], [], new Float32Array(4)];
+  for (let time = 0, sent = 0; time < length; time += 4) {
+    while (!late(time) && sent + 16 <= time) {
+      ring.push(Float32Array.from({ length: 16 }, (_, n) => Math.sin((2 * Math.PI * (sent + n)) / 400)));
+      sent += 16;
+    }
+    ring.pull(block);
+    out.push(...block);
+    lengths.push(ring.length);
+  }
+  return { out, lengths, missed: ring.missed };
+}
+
+test("after a stall of the worker the delay shrinks to what it was, without a click", () => {
+  const calm = ringOut(() => false);
+  const range = ({ lengths }, from, to) => [Math.min(...lengths.slice(from / 4, to / 4)), Math.max(...lengths.slice(from / 4, to / 4))];
+  for (const stall of [50, 80, 140]) {
+    const stalled = ringOut((time) => time >= 4000 && time < 4000 + stall);
+    assert.equal(stalled.missed, 1); // the gap while it was dry
+    assert.ok(range(stalled, 4200, 4800)[0] > range(calm, 4200, 4800)[0], `${stall}: the delay has grown`);
+    assert.deepEqual(range(stalled, 8000, 16000), range(calm, 8000, 16000), `${stall}: and is as before`);
+    const steps = stalled.out.slice(4200).map((value, n, all) => Math.abs(value - (all[n - 1] ?? value)));
+    assert.ok(Math.max(...steps) < 0.1, `${stall}: ${Math.max(...steps)}`); // a click would be a step of up to two
+  }
+});
+
+test("a worker that is always a little late keeps the room that it needs", () => {
+  const late = (time) => time % 48 >= 16 && time % 48 < 40; // chunks come in threes, the last of them just in time
+  const { missed, lengths } = ringOut(late);
+  const start = lengths.slice(0, 400);
+  assert.ok(missed <= 2, `${missed} gaps`);
+  assert.ok(Math.max(...lengths) <= Math.max(...start) + 32);
 });
 
 test("WAV files of every encoding come back as they were", async () => {
@@ -176,6 +216,16 @@ test("a WAV file that is cut short is read as far as it goes, a damaged one is a
   assert.throws(() => readWav(odd), /no channels/);
 });
 
+test("a WAV file that is too long is not called damaged", async () => {
+  const header = await (await writeWav(0, 1, 48000, "pcm16", () => [])).arrayBuffer();
+  const bytes = new Uint8Array(header.byteLength + MOST_SAMPLES + 1);
+  bytes.set(new Uint8Array(header));
+  const view = new DataView(bytes.buffer);
+  view.setUint16(34, 8, true); // one byte for a sample
+  view.setUint32(40, MOST_SAMPLES + 1, true);
+  assert.throws(() => readWav(bytes.buffer), (error) => error instanceof TooLong && !/damaged/.test(error.message));
+});
+
 test("loud samples are clipped, not wrapped", async () => {
   const blob = await writeWav(2, 1, 16000, "pcm16", () => [Float32Array.of(1.5, -1.5)]);
   assert.deepEqual([...readWav(await blob.arrayBuffer()).planes[0]], [32767 / 32768, -1]);
@@ -188,4 +238,51 @@ test("files that say nothing of their rate count as 48 kHz", () => {
 
 test("between frames a gain is interpolated, beyond them the last one stays", () => {
   assert.deepEqual([-1, 0.5, 1, 7].map((place) => between([1, 3], place)), [1, 2, 3, 3]);
+});
+
+test("a reply answers the request that it belongs to, whatever was asked since", async () => {
+  const requests = new Requests();
+  const sent = [];
+  const [first, second, third] = [1, 2, 3].map(() => requests.ask((request) => sent.push(request)));
+  requests.resolve(sent[1], "second");
+  requests.resolve(sent[1], "late");
+  requests.resolve(99, "unknown");
+  requests.reject(sent[0], new Error("broken"));
+  assert.equal(await second, "second");
+  await assert.rejects(first, /broken/);
+  requests.resolve(sent[2], "third");
+  assert.equal(await third, "third");
+});
+
+test("when the worker is gone, every request fails, those that come later, too", async () => {
+  const requests = new Requests();
+  const open = requests.ask(() => {});
+  requests.end(new Error("gone"));
+  await assert.rejects(open, /gone/);
+  await assert.rejects(requests.ask(() => assert.fail("nothing is sent any more")), /gone/);
+});
+
+test("a tape keeps what comes until it is full", () => {
+  const tape = new Tape(10);
+  const sound = noise(16);
+  for (let at = 0; at < 16; at += 4) {
+    assert.equal(tape.full, at >= 12);
+    tape.push(sound.slice(at, at + 4));
+  }
+  const kept = new Float32Array(tape.length);
+  tape.copyTo(kept);
+  assert.deepEqual([tape.full, kept], [true, sound.slice(0, 10)]);
+});
+
+test("crafted files are no trouble when their rate is looked for", () => {
+  const ascii = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  assert.equal(sampleRateOf(ascii("OggS\x01vorbis").buffer), 48000);
+  const deep = new Uint8Array(16 + 8 * 100_000);
+  deep.set(ascii("\0\0\0\x10ftypisom"));
+  const view = new DataView(deep.buffer);
+  for (let at = 16; at < deep.length; at += 8) {
+    view.setUint32(at, deep.length - at); // every box holds the next one
+    deep.set(ascii(["moov", "trak", "mdia"][(at / 8 + 1) % 3]), at + 4);
+  }
+  assert.doesNotThrow(() => sampleRateOf(deep.buffer));
 });

@@ -1,5 +1,7 @@
 """The files of the page: the built ones and the graphs of the bundled models."""
 
+import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -12,13 +14,36 @@ MODELS = ("compact", "live")
 
 
 def page_files() -> dict[str, Path]:
-    """The files of the page by their places in it, such as ``models/live.onnx``."""
-    files = {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
+    """The files of the page by their places in it, such as ``models/live.onnx``.
+
+    A file that is missing, or not as it was built, raises an `InputError`.
+    """
+    hashes = _built()
+    files = {place: STATIC / place for place in ("build.json", *hashes)}
     files |= {f"models/{name}.onnx": WEIGHTS / f"{name}.onnx" for name in MODELS}
-    missing = [place for place in ("index.html", *files) if place not in files or not files[place].is_file()]
+    missing = [place for place, path in files.items() if not path.is_file()]
     if missing:
         raise InputError(f"this installation lacks parts of the page ({', '.join(missing)}); reinstall hamiltone")
+    damaged = [place for place, expected in hashes.items() if _hash(files[place]) != expected]
+    if damaged:
+        raise InputError(f"parts of the page are damaged ({', '.join(damaged)}); reinstall hamiltone")
     return files
+
+
+def _built() -> dict[str, str]:
+    """The built files by their places, with their SHA-256, as the build wrote them down."""
+    path = STATIC / "build.json"
+    try:
+        hashes: dict[str, str] = json.loads(path.read_bytes())["files"]
+    except FileNotFoundError:
+        raise InputError("this installation lacks parts of the page (build.json); reinstall hamiltone") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError("parts of the page are damaged (build.json); reinstall hamiltone") from None
+    return hashes
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def write_page(folder: Path) -> int:

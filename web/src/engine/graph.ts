@@ -10,7 +10,7 @@ const SAMPLE_RATE = 16_000;
 const SIZE = 512;
 const HOP = 256;
 const BINS = SIZE / 2 + 1;
-const WARM_UP = 12; // steps until the browser has compiled the code for good: they must not come late
+const WARM_UP = 12; // steps until the browser has fully compiled the code; the first ones are slow
 
 /** Start onnxruntime with its compiled code; one thread needs no special headers from the server. */
 export function startRuntime(wasm: ArrayBuffer): void {

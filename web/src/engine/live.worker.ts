@@ -4,7 +4,7 @@ import { type StepModel, Stream } from "../live/stream.ts";
 import { openStepModel, startRuntime } from "./graph.ts";
 import type { FromLive, ToLive } from "./messages.ts";
 
-const MOST_WAITING = 16; // chunks; a machine that is too slow for good loses sound instead of falling behind
+const MOST_WAITING = 16; // chunks; a machine that is always too slow loses sound instead of falling behind
 
 let fresh: () => StepModel;
 let stream: Stream | null = null;
@@ -14,8 +14,8 @@ function say(message: FromLive): void {
   self.postMessage(message);
 }
 
-function fail(error: unknown): void {
-  say({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+function fail(request: number, error: unknown): void {
+  say({ kind: "failed", request, message: error instanceof Error ? error.message : String(error) });
 }
 
 async function handle(message: ToLive): Promise<void> {
@@ -23,10 +23,10 @@ async function handle(message: ToLive): Promise<void> {
     case "load":
       startRuntime(message.wasm);
       fresh = await openStepModel(message.graph);
-      return say({ kind: "ready" });
+      return say({ kind: "ready", request: message.request });
     case "start":
       start(message);
-      return say({ kind: "started", latency: stream!.latency });
+      return say({ kind: "started", request: message.request, latency: stream!.latency });
     case "strength":
       if (stream) stream.strength = message.strength;
       return;
@@ -52,11 +52,11 @@ function start(message: Extract<ToLive, { kind: "start" }>): void {
         waiting -= 1;
         port.postMessage(chunk, [chunk.buffer as ArrayBuffer]);
       })
-      .catch(fail);
+      .catch((error: unknown) => fail(message.request, error));
   };
   [stream, line] = [now, port];
 }
 
 self.onmessage = ({ data }: MessageEvent<ToLive>) => {
-  handle(data).catch(fail);
+  handle(data).catch((error: unknown) => fail("request" in data ? data.request : 0, error));
 };

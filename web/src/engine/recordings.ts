@@ -1,92 +1,97 @@
 /** The page's side of the worker that cleans recordings. */
 
+import { checkLength, COMMAND, MOST_BYTES, TooLong } from "../files/limits.ts";
 import { sampleRateOf } from "../files/rate.ts";
 import { BrokenFile, type Encoding, isWav, type Wav } from "../files/wav.ts";
 import { Recording } from "../recording.ts";
 import type { Assets } from "./assets.ts";
 import type { FromRecordings, ToRecordings } from "./messages.ts";
+import { Requests } from "./requests.ts";
 
-const MOST_SAMPLES = 150e6; // over all channels: before and after together take eight bytes for each
-const COMMAND = "Use the command hamiltone enhance instead.";
+/** The recording that is being cleaned, and the number of the request for it. */
+interface Job {
+  request: number;
+  recording: Recording;
+  advance: () => void;
+}
 
 export class Recordings {
   private readonly worker = new Worker(new URL("./recordings.worker.ts", import.meta.url), { type: "module" });
-  private job = 0;
-  private answer: { resolve: (message: FromRecordings) => void; reject: (error: Error) => void } | null = null;
-  private recording: Recording | null = null;
-  private advance: () => void = () => {};
+  private readonly requests = new Requests<FromRecordings>();
+  private opened = 0; // how many files were
+  private job: Job | null = null;
 
   constructor() {
     this.worker.onmessage = ({ data }: MessageEvent<FromRecordings>) => this.hear(data);
-    this.worker.onerror = (event) => this.answer?.reject(new Error(event.message || "The worker did not start."));
+    this.worker.onerror = (event) => this.requests.end(new Error(event.message || "A worker of the page did not start."));
   }
 
   async load({ wasm, compact }: Assets): Promise<void> {
-    await this.ask({ kind: "load", wasm, graph: compact });
+    await this.requests.ask((request) => this.say({ kind: "load", request, wasm, graph: compact }));
   }
 
-  /** The samples of a file: of WAV files exactly those that are in it, of others what the browser decodes. */
-  async open(file: File): Promise<Recording> {
+  /**
+   * The samples of a file: of WAV files exactly those that are in it, of others what the browser decodes.
+   *
+   * Resolves to null if another file came.
+   */
+  async open(file: File): Promise<Recording | null> {
     this.cancel();
+    const turn = ++this.opened;
+    if (file.size > MOST_BYTES) throw new TooLong();
     const bytes = await file.arrayBuffer();
+    if (turn !== this.opened) return null;
     if (!bytes.byteLength) throw new BrokenFile("This file is empty.");
     if (isWav(bytes)) {
-      const opened = await this.ask({ kind: "open", bytes }, [bytes]);
-      return fromWav(file.name, (opened as { wav: Wav }).wav);
+      const opened = await this.requests.ask((request) => this.say({ kind: "open", request, bytes }, [bytes]));
+      return turn === this.opened ? fromWav(file.name, (opened as { wav: Wav }).wav) : null;
     }
-    return recording(file.name, await decode(bytes), "pcm16");
+    const buffer = await decode(file, bytes);
+    return turn === this.opened ? recording(file.name, buffer, "pcm16") : null;
   }
 
   /** Clean a recording; `advance` is called whenever more of it is done. Resolves to false if another one came. */
   async enhance(recording: Recording, advance: () => void): Promise<boolean> {
     this.cancel();
-    const job = ++this.job;
-    [this.recording, this.advance] = [recording, advance];
-    const { sampleRate, numberOfChannels, length } = recording.before;
-    await this.ask({ kind: "enhance", job, sampleRate, channels: numberOfChannels, frames: length });
-    return job === this.job && recording.done;
+    const { sampleRate, numberOfChannels: channels, length: frames } = recording.before;
+    const finished = await this.requests.ask((request) => {
+      this.job = { request, recording, advance };
+      this.say({ kind: "enhance", request, sampleRate, channels, frames });
+    });
+    return finished.request === this.job?.request && recording.done;
   }
 
   cancel(): void {
-    if (!this.recording) return;
-    this.say({ kind: "cancel", job: this.job });
-    this.recording = null;
-    this.answer?.resolve({ kind: "finished", job: this.job });
-    this.answer = null;
+    if (!this.job) return;
+    const { request } = this.job;
+    this.job = null;
+    this.say({ kind: "cancel", request });
+    this.requests.resolve(request, { kind: "finished", request });
   }
 
   private hear(message: FromRecordings): void {
-    if ("job" in message && (message.job !== this.job || !this.recording)) return;
+    const job = this.job?.request === message.request ? this.job : null;
     switch (message.kind) {
       case "read": {
-        const planes = this.recording!.read(message.start, message.length);
+        if (!job) return;
+        const planes = job.recording.read(message.start, message.length);
         this.say(
-          { kind: "block", job: message.job, planes },
+          { kind: "block", request: message.request, planes },
           planes.map((plane) => plane.buffer),
         );
         return;
       }
       case "cleaned":
-        this.recording!.put(message.start, message.planes);
-        this.advance();
+        job?.recording.put(message.start, message.planes);
+        job?.advance();
         return;
       case "failed":
-        this.recording = null;
-        this.answer?.reject(new BrokenFile(message.message));
-        this.answer = null;
+        if (job) this.job = null;
+        this.requests.reject(message.request, new BrokenFile(message.message));
         return;
       default:
-        if (message.kind === "finished") this.recording = null;
-        this.answer?.resolve(message);
-        this.answer = null;
+        this.requests.resolve(message.request, message);
     }
-  }
-
-  private ask(message: ToRecordings, transfer: Transferable[] = []): Promise<FromRecordings> {
-    return new Promise((resolve, reject) => {
-      this.answer = { resolve, reject };
-      this.say(message, transfer);
-    });
   }
 
   private say(message: ToRecordings, transfer: Transferable[] = []): void {
@@ -94,19 +99,30 @@ export class Recordings {
   }
 }
 
-async function decode(bytes: ArrayBuffer): Promise<AudioBuffer> {
-  const context = new OfflineAudioContext(1, 1, sampleRateOf(bytes));
+async function decode(file: File, bytes: ArrayBuffer): Promise<AudioBuffer> {
+  const rate = sampleRateOf(bytes);
   try {
-    return await context.decodeAudioData(bytes);
+    return await new OfflineAudioContext(1, 1, rate).decodeAudioData(bytes);
   } catch {
+    checkLength((await secondsOf(file)) * rate); // browsers give up on very long ones with the same error
     throw new BrokenFile("This file cannot be read: it is damaged, or not a recording that this browser can play.");
   }
+}
+
+/** How long a file plays by what it says of itself; 0 if it does not say. */
+function secondsOf(file: File): Promise<number> {
+  const player = new Audio();
+  return new Promise<number>((resolve) => {
+    player.onloadedmetadata = () => resolve(Number.isFinite(player.duration) ? player.duration : 0);
+    player.onerror = () => resolve(0);
+    player.preload = "metadata";
+    player.src = URL.createObjectURL(file);
+  }).finally(() => URL.revokeObjectURL(player.src));
 }
 
 function fromWav(name: string, { planes, sampleRate, encoding }: Wav): Recording {
   const length = planes[0]!.length;
   if (!length) throw new BrokenFile("This WAV file holds no samples: it is damaged or cut short.");
-  checkSize(length * planes.length);
   let buffer: AudioBuffer;
   try {
     buffer = new AudioBuffer({ length, numberOfChannels: planes.length, sampleRate });
@@ -118,10 +134,6 @@ function fromWav(name: string, { planes, sampleRate, encoding }: Wav): Recording
 }
 
 export function recording(name: string, buffer: AudioBuffer, encoding: Encoding): Recording {
-  checkSize(buffer.length * buffer.numberOfChannels);
+  checkLength(buffer.length * buffer.numberOfChannels);
   return new Recording(name, buffer, encoding);
-}
-
-function checkSize(samples: number): void {
-  if (samples > MOST_SAMPLES) throw new BrokenFile(`This recording is too long for a page. ${COMMAND}`);
 }

@@ -7,7 +7,7 @@ import { openWindowModel, startRuntime } from "./graph.ts";
 import type { FromRecordings, ToRecordings } from "./messages.ts";
 
 let model: WindowModel;
-let current = 0; // the job that is wanted; the promises of others are never kept, and so forgotten
+let current = 0; // the request that is wanted; the promises of others are never kept, and so forgotten
 let waiting: ((planes: Planes) => void) | null = null;
 
 function say(message: FromRecordings, transfer: Transferable[] = []): void {
@@ -19,18 +19,18 @@ async function handle(message: ToRecordings): Promise<void> {
     case "load":
       startRuntime(message.wasm);
       model = await openWindowModel(message.graph);
-      return say({ kind: "ready" });
+      return say({ kind: "ready", request: message.request });
     case "open": {
       const wav = readWav(message.bytes);
       return say(
-        { kind: "opened", wav },
+        { kind: "opened", request: message.request, wav },
         wav.planes.map((plane) => plane.buffer),
       );
     }
     case "enhance":
       return run(message);
     case "block":
-      if (message.job === current) waiting?.(message.planes);
+      if (message.request === current) waiting?.(message.planes);
       return;
     case "cancel":
       current = 0;
@@ -38,26 +38,28 @@ async function handle(message: ToRecordings): Promise<void> {
   }
 }
 
-async function run({ job, ...about }: Extract<ToRecordings, { kind: "enhance" }>): Promise<void> {
-  current = job;
+async function run({ request, ...about }: Extract<ToRecordings, { kind: "enhance" }>): Promise<void> {
+  current = request;
   const source: Source = {
     ...about,
     read: (start, length) =>
       new Promise((resolve) => {
-        if (job !== current) return;
+        if (request !== current) return;
         waiting = resolve;
-        say({ kind: "read", job, start, length });
+        say({ kind: "read", request, start, length });
       }),
   };
   await enhance(source, model, (start, planes) =>
     say(
-      { kind: "cleaned", job, start, planes },
+      { kind: "cleaned", request, start, planes },
       planes.map((plane) => plane.buffer),
     ),
   );
-  say({ kind: "finished", job });
+  say({ kind: "finished", request });
 }
 
 self.onmessage = ({ data }: MessageEvent<ToRecordings>) => {
-  handle(data).catch((error: unknown) => say({ kind: "failed", message: error instanceof Error ? error.message : String(error) }));
+  handle(data).catch((error: unknown) =>
+    say({ kind: "failed", request: data.request, message: error instanceof Error ? error.message : String(error) }),
+  );
 };

@@ -12,6 +12,7 @@ const MP3_RATES = [
   [44_100, 48_000, 32_000], // MPEG 1
 ];
 const ADTS_RATES = [96e3, 88.2e3, 64e3, 48e3, 44.1e3, 32e3, 24e3, 22.05e3, 16e3, 12e3, 11.025e3, 8e3, 7.35e3];
+const PATH = ["moov", "trak", "mdia"]; // the boxes of an MP4 file down to its time scales
 const HEADER = 65_536;
 
 export function sampleRateOf(bytes: ArrayBuffer): number {
@@ -28,7 +29,7 @@ function flac(head: Uint8Array): number | null {
 function ogg(head: Uint8Array): number | null {
   if (!has(head, 0, "OggS")) return null;
   const vorbis = find(head, "\x01vorbis");
-  if (vorbis >= 0) return new DataView(head.buffer).getUint32(vorbis + 12, true);
+  if (vorbis >= 0 && vorbis + 16 <= head.length) return new DataView(head.buffer).getUint32(vorbis + 12, true);
   const packed = find(head, "fLaC");
   if (packed >= 0) return flac(head.slice(packed));
   return UNKNOWN; // Opus
@@ -39,7 +40,7 @@ function mp4(bytes: Uint8Array): number | null {
   if (!has(bytes, 4, "ftyp")) return null;
   const view = new DataView(bytes.buffer);
   let scale: number | null = null;
-  const walk = (from: number, to: number): number | null => {
+  const walk = (from: number, to: number, depth: number): number | null => {
     for (let at = from; at + 8 <= to; ) {
       let [size, head] = [view.getUint32(at), 8];
       if (size === 1 && at + 16 <= to) [size, head] = [Number(view.getBigUint64(at + 8)), 16];
@@ -48,15 +49,15 @@ function mp4(bytes: Uint8Array): number | null {
       const [body, end] = [at + head, Math.min(at + size, to)];
       if (has(bytes, at + 4, "mdhd") && body + 24 <= end) scale = view.getUint32(body + (bytes[body] === 1 ? 20 : 12));
       if (has(bytes, at + 4, "hdlr") && has(bytes, body + 8, "soun") && scale) return scale;
-      if (["moov", "trak", "mdia"].some((name) => has(bytes, at + 4, name))) {
-        const found = walk(body, end);
+      if (depth < PATH.length && has(bytes, at + 4, PATH[depth]!)) {
+        const found = walk(body, end, depth + 1);
         if (found) return found;
       }
       at += size;
     }
     return null;
   };
-  return walk(0, bytes.length);
+  return walk(0, bytes.length, 0);
 }
 
 /** The first frame of an MP3 or AAC stream, behind an ID3 tag if there is one. */

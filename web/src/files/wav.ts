@@ -1,6 +1,7 @@
 /** WAV files, read and written sample by sample, so that nothing but the noise changes. */
 
 import type { Planes } from "../sound/source.ts";
+import { checkLength } from "./limits.ts";
 
 /** How samples are written: whole numbers of so many bits, or floating point of 32. */
 export type Encoding = "pcm16" | "pcm24" | "pcm32" | "float32";
@@ -12,7 +13,7 @@ export interface Wav {
 }
 
 const BYTES: Record<Encoding, number> = { pcm16: 2, pcm24: 3, pcm32: 4, float32: 4 };
-const SLICE_MS = 20; // of work before others may
+const SLICE_MS = 20; // of work before yielding
 const PCM = 1;
 const FLOAT = 3;
 const ALAW = 6;
@@ -69,6 +70,7 @@ function decode(view: DataView, start: number, end: number, format: Format): Wav
   const { channels, bytes, sampleRate } = format;
   const read = reader(view, format);
   const frames = Math.floor((end - start) / (channels * bytes));
+  checkLength(frames * channels);
   const planes = Array.from({ length: channels }, () => new Float32Array(frames));
   planes.forEach((plane, channel) => {
     for (let n = 0, at = start + channel * bytes; n < frames; n++, at += channels * bytes) plane[n] = read(at);

@@ -1,6 +1,6 @@
 /** Chunks of live sound in, chunks of the same size without noise out, as `hamiltone.Stream` does for one channel. */
 
-import { between, highBandGain, multiply } from "../sound/bands.ts";
+import { between, fillEmpty, highBandGain, multiply } from "../sound/bands.ts";
 import { Fifo } from "../sound/fifo.ts";
 import { gcd, Resampler } from "../sound/resample.ts";
 import { UpperBand } from "../sound/upper.ts";
@@ -13,7 +13,7 @@ export interface StepModel {
   step(spectrum: Float32Array): Promise<Float32Array>;
 }
 
-const LOUDEST = 1e6; // 120 dB over full scale is no sound
+const LOUDEST = 1e6; // 120 dB over full scale cannot be sound
 const FADE_SECONDS = 0.02; // from one strength to the other
 
 export class Stream {
@@ -51,7 +51,7 @@ export class Stream {
 
   /** The next samples of the clean sound, as many as in `chunk`. */
   async process(chunk: Float32Array): Promise<Float32Array> {
-    const samples = chunk.map((value) => (Math.abs(value) <= LOUDEST ? value : 0)); // NaN is none, too
+    const samples = chunk.map((value) => (Math.abs(value) <= LOUDEST ? value : 0)); // NaN fails the comparison, too
     this.dry.push(samples);
     const hop = this.model.hop;
     if (this.forward) {
@@ -67,11 +67,13 @@ export class Stream {
   /** One hop at the model's rate through the model, and what is then whole to the output. */
   private async step(hop: Float32Array): Promise<void> {
     const spectrum = this.frames.analyse(hop);
-    const gain = await this.model.step(spectrum);
-    if (!gain.every(Number.isFinite)) throw new Error("The model's result is not finite; the model is damaged.");
     const seen = Math.min(this.sampleRate / this.model.sampleRate, 1);
+    const reference = spectrum.slice();
+    fillEmpty(reference, this.frames.bins, seen);
+    const gain = await this.model.step(reference);
+    if (!gain.every(Number.isFinite)) throw new Error("The model's result is not finite; the model is damaged.");
     if (this.high.length > this.most) this.high.shift();
-    this.high.push(this.upperGain(highBandGain(spectrum, gain, 0, this.frames.bins, seen)));
+    this.high.push(this.upperGain(highBandGain(reference, gain, 0, this.frames.bins, seen)));
     multiply(spectrum, gain);
     const filtered = this.frames.synthesise(spectrum);
     this.hops += 1;

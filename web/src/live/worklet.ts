@@ -20,7 +20,7 @@ const CHUNK_SECONDS = 0.016;
 
 class Line extends AudioWorkletProcessor {
   private readonly chunk = new Float32Array(Math.round(CHUNK_SECONDS * sampleRate));
-  private readonly ring = new Ring(2 * this.chunk.length, 10 * this.chunk.length);
+  private readonly ring = new Ring(2 * this.chunk.length, 10 * this.chunk.length, sampleRate);
   private filled = 0;
   private worker: MessagePort | null = null;
   private open = true;

@@ -1,6 +1,28 @@
-/** What happens above the model's band: it is scaled by what the model does to the octave below. */
+/** Where the band of a sound and that of the model differ. */
 
-const FLOOR = 5e-9; // of a frame's mean energy: what an empty bin counts
+const FAINT = 3e-3; // of a frame's root mean square: the magnitude in bins that the sound does not fill
+const GOLDEN = 0.6180339887498949;
+const FLOOR = 5e-9; // of a frame's mean energy: the energy assumed in an empty bin
+
+/**
+ * Faint noise, always the same, in the bins that a sound of a lower rate leaves empty: models were never trained on empty bins.
+ *
+ * `spectrum` has frames of pairs; `seen` is the share of the bins that the sound fills.
+ */
+export function fillEmpty(spectrum: Float32Array, bins: number, seen: number): void {
+  if (seen >= 1) return;
+  const first = Math.ceil(seen * (bins - 1));
+  for (let at = 0; at < spectrum.length; at += 2 * bins) {
+    let total = 0;
+    for (let bin = 0; bin < first; bin++) total += squared(spectrum, at + 2 * bin);
+    const magnitude = FAINT * Math.sqrt(total / first);
+    for (let bin = first; bin < bins; bin++) {
+      const angle = 2 * Math.PI * ((bin * bin * GOLDEN) % 1);
+      spectrum[at + 2 * bin] = magnitude * Math.cos(angle);
+      spectrum[at + 2 * bin + 1] = magnitude * Math.sin(angle);
+    }
+  }
+}
 
 /**
  * The gain for the band that the model does not see, from the top octave that it does see; at most one.

@@ -1,6 +1,6 @@
 /** A recording through the model, window by window. */
 
-import { between, highBandGain, multiply } from "./bands.ts";
+import { between, fillEmpty, highBandGain, multiply } from "./bands.ts";
 import { resample } from "./resample.ts";
 import type { Planes, Source } from "./source.ts";
 import { Stft } from "./stft.ts";
@@ -23,7 +23,13 @@ export async function enhance(
   emit: (start: number, planes: Planes) => void,
 ): Promise<void> {
   const groups = await survey(source, model.sampleRate);
-  const { frames, stride, overlap, count } = planWindows(source.frames, source.sampleRate, model.sampleRate, model.hop);
+  const { frames, stride, overlap, count } = planWindows(
+    source.frames,
+    source.channels,
+    source.sampleRate,
+    model.sampleRate,
+    model.hop,
+  );
   const uppers = groups.map(() => new UpperBand(source.sampleRate, model.sampleRate, model.hop, model.size));
   const strideFrames = Math.floor((stride * model.sampleRate) / (source.sampleRate * model.hop));
   const fade = fadeIn(overlap);
@@ -33,7 +39,7 @@ export async function enhance(
     const window = await source.read(start, Math.min(stride + overlap, frames - start));
     const cleaned = await enhanceWindow(window, source.sampleRate, groups, model, uppers, number * strideFrames);
     if (tail) crossFade(cleaned, tail, fade);
-    tail = cleaned.map((plane) => plane.slice(stride)); // what is emitted may be handed on for good
+    tail = cleaned.map((plane) => plane.slice(stride)); // the caller keeps what is emitted
     emit(start, number === count - 1 ? cleaned : cleaned.map((plane) => plane.slice(0, stride)));
   }
 }
@@ -83,6 +89,9 @@ async function enhanceGroup(
   for (const spectrum of spectra) {
     for (let k = 0; k < reference.length; k++) reference[k]! += spectrum[k]! / (spectra.length * level);
   }
+  const ratio = sampleRate / model.sampleRate;
+  const seen = Math.min(ratio, 1);
+  fillEmpty(reference, stft.bins, seen);
   const frames = stft.frames(low[0]!.length);
   const gain = await model.gain(reference, frames);
   if (!gain.every(Number.isFinite)) throw new Error("The model's result is not finite; the model is damaged.");
@@ -92,9 +101,8 @@ async function enhanceGroup(
   });
   if (sampleRate === model.sampleRate) return filtered as Planes;
 
-  const ratio = sampleRate / model.sampleRate;
   let high: Float64Array = Float64Array.from({ length: frames }, (_, t) =>
-    highBandGain(reference, gain, t * stft.bins * 2, stft.bins, Math.min(ratio, 1)),
+    highBandGain(reference, gain, t * stft.bins * 2, stft.bins, seen),
   );
   if (ratio > 1) {
     const mean = window[0]!.map((_, k) => window.reduce((sum, plane) => sum + plane[k]!, 0) / window.length);

@@ -4,7 +4,7 @@ import { PowerSpectrum } from "./fft.ts";
 
 const MEMORY_SECONDS = 2.5; // speech pauses more often
 const MEAN_FRAMES = 4; // over which powers are averaged before their minimum is taken
-const OVER_FLOOR = 2.5; // times the minimum: what noise exceeds in one frame of a thousand
+const OVER_FLOOR = 2.5; // times the minimum: what white noise exceeds in six frames of a thousand
 const LEAST_SHARE = 0.02; // of the energy: less than that over the floor is chance
 const BAND_HZ = 1000;
 const MOST_BANDS = 24;
@@ -48,7 +48,7 @@ export class UpperBand {
       frame[n] = sample * this.window[n]!;
     }
     const powers = new Float64Array(this.edges.length);
-    if (2 * sounding <= this.size) return powers; // silence says nothing about the floor
+    if (2 * sounding <= this.size + 1) return powers; // half silence, as the first frame, says nothing about the floor
     const bins = this.spectrum.of(frame);
     this.edges.forEach((edge, band) => {
       const next = Math.max(this.edges[band + 1] ?? bins.length, edge + 1);

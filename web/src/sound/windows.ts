@@ -4,6 +4,8 @@ import { gcd } from "./resample.ts";
 
 const WHOLE = 1.2; // how much longer than a window a recording may be before it is divided
 const SECONDS = 8;
+const OVERLAP = 0.4; // seconds
+const MOST_SAMPLES = 2 ** 25; // of a window, over all channels
 
 /** Windows of `stride` + `overlap` frames that start every `stride` frames; the last one may be shorter. */
 export interface Windows {
@@ -13,14 +15,20 @@ export interface Windows {
   count: number;
 }
 
+/** Eight seconds, or less where a second holds very many samples. */
+function affordableSeconds(channels: number, sampleRate: number): number {
+  return Math.min(SECONDS, Math.max(1, MOST_SAMPLES / (WHOLE * channels * sampleRate)));
+}
+
 /** The fewest windows of at most about eight seconds, all of nearly the same length, on the model's grid. */
-export function planWindows(frames: number, sampleRate: number, modelRate: number, hop: number): Windows {
-  if (frames <= WHOLE * SECONDS * sampleRate) return { frames, stride: frames, overlap: 0, count: 1 };
+export function planWindows(frames: number, channels: number, sampleRate: number, modelRate: number, hop: number): Windows {
+  const seconds = affordableSeconds(channels, sampleRate);
+  if (frames <= WHOLE * seconds * sampleRate) return { frames, stride: frames, overlap: 0, count: 1 };
   const common = gcd(sampleRate, modelRate);
   const [period, modelPeriod] = [sampleRate / common, modelRate / common];
   const grid = (hop / gcd(modelPeriod, hop)) * period;
-  const longest = Math.max(Math.floor(Math.floor(0.9 * SECONDS * sampleRate) / grid), 1) * grid;
-  const overlap = Math.floor(longest / 9);
+  const overlap = Math.floor(Math.min(OVERLAP, seconds / 10) * sampleRate);
+  const longest = Math.max(Math.floor(Math.floor(seconds * sampleRate - overlap) / grid), 1) * grid;
   const most = countWindows(frames, longest, overlap);
   const stride = Math.max(Math.ceil((frames - overlap) / (most * grid)), 1) * grid;
   return { frames, stride, overlap, count: countWindows(frames, stride, overlap) };

@@ -57,11 +57,8 @@ export class Intake {
     this.record.disabled = true;
     try {
       await recorder.start({
-        report: () => this.recorder === recorder && tell("status", `Recording … ${clock(recorder.seconds)}`),
-        failed: (reason) => {
-          this.stop();
-          tell("problem", reason);
-        },
+        report: () => this.recorder === recorder && this.follow(recorder),
+        failed: (reason) => this.recorder === recorder && this.stop(reason),
       });
     } catch (error) {
       tell("problem", error instanceof MicrophoneError ? error.message : String(error));
@@ -73,13 +70,20 @@ export class Intake {
     this.show(true);
   }
 
-  private stop(): void {
+  private follow(recorder: Recorder): void {
+    const time = clock(recorder.seconds);
+    tell("status", `Recording … ${time}`);
+    if (recorder.full) this.stop(`The recording ended after ${time}: the page cannot hold more.`);
+  }
+
+  /** What was recorded is cleaned; `note` says why it ended by itself. */
+  private stop(note = ""): void {
     const buffer = this.recorder?.stop();
     this.recorder = null;
     this.show(false);
     tell("status", "");
     if (buffer) this.events.recorded(buffer);
-    else tell("problem", "Nothing was recorded.");
+    if (note || !buffer) tell("problem", note || "Nothing was recorded.");
   }
 
   private show(recording: boolean): void {

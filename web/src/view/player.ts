@@ -16,6 +16,7 @@ export class Player {
   private began = 0; // by the clock of the context
   private side: Side = "before";
   private strength = 1;
+  private turn = 0; // of playing and pausing: what was wanted before no longer counts
 
   constructor(private readonly context: AudioContext) {
     this.gains = [new GainNode(context), new GainNode(context)];
@@ -49,7 +50,9 @@ export class Player {
 
   async play(): Promise<void> {
     if (!this.recording || this.playing) return;
+    const turn = ++this.turn;
     await this.context.resume();
+    if (turn !== this.turn) return;
     if (this.position >= this.duration) this.offset = 0;
     this.mix(0);
     this.sources = [this.recording.before, this.recording.after].map((buffer, n) => {
@@ -67,6 +70,7 @@ export class Player {
   }
 
   pause(): void {
+    this.turn += 1;
     if (!this.playing) return;
     this.offset = this.position;
     this.silence();
@@ -74,7 +78,7 @@ export class Player {
 
   async seek(position: number): Promise<void> {
     const playing = this.playing;
-    this.pause();
+    if (playing) this.pause();
     this.offset = Math.min(Math.max(position, 0), this.duration);
     if (playing) await this.play();
   }
