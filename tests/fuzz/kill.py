@@ -1,8 +1,9 @@
-"""`make kill`: SIGKILL, SIGTERM and SIGINT at random moments of ``enhance`` on a folder and ``train`` of a recipe.
+"""`make kill`: SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments of ``enhance`` on a folder and of ``train``.
 
 A process that has loaded all libraries is forked for every run of the program; a signal comes at a random moment of the
 time that an undisturbed run took. Afterwards every source must be as it was and every finished result whole; a signal
-that can be handled must leave no temporary file and end the program quietly. After a few such runs the last one may
+that can be handled must leave no temporary file and end the program quietly. Where a folder is enhanced in place, every
+recording must be the old one or the whole result. After a few such runs the last one may
 finish: its results must be those of the undisturbed run, of training bit for bit, and nothing may be left behind.
 """
 
@@ -26,7 +27,7 @@ from fuzz.mutate import make_checkpoint
 from hamiltone.audio.io import open_reader
 from tasks import SMALL, TOY
 
-SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".aiff")
 _RUN = Path("run")
 
@@ -49,6 +50,12 @@ class Job:
     arguments: list[str]
     hits: int
     look: Callable[[Path], dict[str, np.ndarray]]
+    in_place: bool = False
+
+    def prepare(self, folder: Path) -> None:
+        """Put the recordings back that a job in place has replaced."""
+        if self.in_place:
+            shutil.copytree(folder / "sources", folder / _RUN, dirs_exist_ok=True)
 
 
 def enhance_job(folder: Path) -> Job:
@@ -62,6 +69,13 @@ def enhance_job(folder: Path) -> Job:
     return Job("enhance", arguments, 2, _sounds)
 
 
+def in_place_job(folder: Path) -> Job:
+    """The same recordings, replaced by their results."""
+    enhance_job(folder)
+    arguments = ["enhance", "run", "-o", "run", "--overwrite", "--model", "sources/model.safetensors"]
+    return Job("in place", arguments, 1, _sounds, in_place=True)
+
+
 def train_job(folder: Path) -> Job:
     """The toy recipe, so small that a step takes milliseconds, over three epochs."""
     (folder / "sources").mkdir(parents=True, exist_ok=True)
@@ -72,7 +86,7 @@ def train_job(folder: Path) -> Job:
 
 def _sounds(folder: Path) -> dict[str, np.ndarray]:
     sounds = {}
-    for path in sorted(folder.glob("run/[!.]*")):
+    for path in sorted(path for path in folder.glob("run/[!.]*") if path.suffix in _SUFFIXES):
         with open_reader(path) as reader:
             sounds[path.name] = reader.read(2**20)
     return sounds
@@ -89,6 +103,7 @@ def _weights(folder: Path) -> dict[str, np.ndarray]:
 def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> None:
     """Meet a job at so many moments, and enter what came of it."""
     rng = np.random.default_rng((seed, len(job.name)))
+    job.prepare(folder)
     started = time.monotonic()
     if _wait(_start(job, folder)) != 0:
         raise SystemExit(f"{job.name} fails undisturbed: {(folder / 'said.txt').read_text()}")
@@ -97,6 +112,7 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
     met = 0
     while met < moments:
         shutil.rmtree(folder / _RUN)
+        job.prepare(folder)
         for _ in range(min(job.hits, moments - met)):
             number = SIGNALS[int(rng.integers(len(SIGNALS)))]
             child = _start(job, folder)
@@ -158,7 +174,7 @@ def _fault_of_moment(
     if _bytes(folder / "sources") != sources:
         return "a source has changed"
     if "Traceback" in said:
-        return f"a traceback: {said.strip().splitlines()[-1]}"
+        return f"a traceback: {said[said.index('Traceback') :][:1000]}"
     if code not in (0, -number, 128 + number):  # -number: before the program could handle it
         return f"exit code {code}: {said.strip()[-200:]}"
     if number != signal.SIGKILL and (left := _leftovers(folder)):
@@ -166,10 +182,16 @@ def _fault_of_moment(
     found = job.look(folder)  # raises where a file is not whole
     if job.name == "enhance":
         return _differences({name: whole[name] for name in found}, found)
+    if job.in_place:
+        old = {name for name, content in _bytes(folder / _RUN).items() if content == sources.get(name)}
+        return _differences(
+            {name: found.get(name, whole[name]) if name in old else whole[name] for name in whole}, found
+        )
     return ""
 
 
 def _fault_of_end(job: Job, folder: Path, sources: dict[str, bytes], whole: dict[str, np.ndarray]) -> str:
+    job.prepare(folder)
     code = _wait(_start(job, folder))
     said = (folder / "said.txt").read_text()
     if code or "Traceback" in said:
@@ -197,7 +219,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-JOBS = {"enhance": enhance_job, "train": train_job}
+JOBS = {"enhance": enhance_job, "in place": in_place_job, "train": train_job}
 
 
 def kill(moments: int, seed: int, names: Sequence[str] = tuple(JOBS)) -> Counts:

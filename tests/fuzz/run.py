@@ -1,18 +1,21 @@
 """`make fuzz`: broken sounds, checkpoints, recipes and ONNX files through the command line, for as long as you like.
 
 Every case follows from the seed and its number, so any can be repeated: ``python -m fuzz.run --seed 0 --case 17`` in
-tests/. The state file counts what was done; the same command goes on from there. A case fails if the program prints a
-traceback, crashes, takes more than 30 s of a processor or 2 GB, changes its source, leaves a file behind that it should
-not, or writes a sample that is not finite. The cases run one after the other in a few long-lived processes (`worker`);
-one that a case ends is replaced. A training that goes on for longer is stopped by a signal, and must end by it.
+tests/. The state file counts what was done; the same command goes on from there, unless another commit is checked out.
+A case fails if the program prints a traceback, crashes, takes more than 30 s of a processor or 2 GB, changes its
+source, leaves a file behind that it should not, ends well without a result or with one of another length, or writes a
+sample that is not finite. The cases run one after the other in a few long-lived processes (`worker`); one that a case
+ends is replaced. A training that goes on for longer is stopped by a signal, and must end by it.
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 
-from fuzz.worker import KINDS, MEGABYTES, ROUND, kind_of, work
+from fuzz.cases import KINDS, ROUND, kind_of
+from fuzz.worker import MEGABYTES, work
 
 _WALL_SECONDS = 900  # on a busy machine a processor second takes many of the wall's
 _CASES = 500  # after so many a worker is replaced
@@ -32,6 +36,7 @@ class State:
     """How far a series has come: cases done by kind, exit codes, and the faults."""
 
     seed: int
+    commit: str = ""
     done: int = 0
     kinds: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     codes: dict[str, int] = field(default_factory=dict)
@@ -107,11 +112,15 @@ class Worker:
 
 def fuzz(seed: int, minutes: float, state_path: Path | None = None, cases: int | None = None, jobs: int = 1) -> State:
     """Run cases until the time is up, or as many as are asked for; with a state file, from where it stands."""
-    state = State(seed)
+    state = State(seed, _commit())
     if state_path and state_path.exists():
-        state = State(**json.loads(state_path.read_text()))
-        if state.seed != seed:
-            raise SystemExit(f"{state_path} is of seed {state.seed}, not {seed}")
+        earlier = State(**json.loads(state_path.read_text()))
+        if earlier.seed != seed:
+            raise SystemExit(f"{state_path} is of seed {earlier.seed}, not {seed}")
+        if earlier.commit == state.commit:
+            state = earlier
+        else:
+            print(f"{state_path} is of another commit: its cases are run again", flush=True)
     end = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, ThreadPoolExecutor(jobs) as pool:
         workers = [Worker(Path(folder, f"worker{number}")) for number in range(jobs)]
@@ -140,11 +149,22 @@ def fuzz(seed: int, minutes: float, state_path: Path | None = None, cases: int |
     return state
 
 
+def _commit() -> str:
+    """The commit that is checked out; empty without git."""
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        command = ["git", "rev-parse", "--short", "HEAD"]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent
+        ).stdout.strip()
+    return ""
+
+
 def main() -> None:
     """Parse, run, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--minutes", type=float, help="how long; ten by default, without end with --cases")
+    parser.add_argument("--cases", type=int, help="how many: of 10800, 10000 are sounds, 500 checkpoints, 200 recipes")
     parser.add_argument("--state", type=Path, help="count here, and go on from there")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; by default one per core")
     parser.add_argument("--case", type=int, help="repeat this case only")
@@ -155,8 +175,13 @@ def main() -> None:
             print(kind_of(options.case), *worker.run(options.seed, options.case))
             worker.close()
         return
-    state = fuzz(options.seed, options.minutes, options.state, jobs=options.jobs)
-    print(f"seed {state.seed}: {state.done} cases: {state.kinds}, exit codes {state.codes}, {len(state.faults)} faults")
+    minutes = options.minutes or (10.0 if options.cases is None else float("inf"))
+    state = fuzz(options.seed, minutes, options.state, options.cases, options.jobs)
+    print(
+        f"seed {state.seed}, commit {state.commit}: {state.done} cases: {state.kinds}, "
+        f"exit codes {state.codes}, {len(state.faults)} faults"
+    )
+
     sys.exit(1 if state.faults else 0)
 
 

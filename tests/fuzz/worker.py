@@ -15,17 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from fuzz.cases import Case, make_case
+
 SECONDS, MEGABYTES = 30, 2048
 _TRAINING_SECONDS = 5  # of a processor
+_RATE, _CODEC_FRAMES = 16_000, 4608  # two of the longest, and what a decoder leaves out at the start
+_RECOGNISED = 0.1  # seconds: of less sound, FFmpeg may not know what it has written itself
 _STOPPED = 128 + signal.SIGTERM
-_ROUND = ("onnx", "recipe", "recipe", *(5 * (*(20 * ("sound",)), "checkpoint")))
-ROUND = len(_ROUND)
-KINDS = ("sound", "checkpoint", "recipe", "onnx")
-
-
-def kind_of(number: int) -> str:
-    """What is broken in a case: of every 108, a hundred sounds, five checkpoints, two recipes and an ONNX file."""
-    return _ROUND[number % ROUND]
 
 
 def work(pipe: Connection, folder: Path) -> None:
@@ -47,14 +43,13 @@ def prepare(folder: Path) -> None:
     import typer
 
     import hamiltone.training  # noqa: F401
-    from fuzz import mutate
+    from fuzz import mutate, stock
     from hamiltone import cli
     from hamiltone.runtime import backend
 
     torch.set_num_threads(1)
-    stock = folder / "stock"
-    stock.mkdir(parents=True)
-    mutate.make_sounds(stock)
+    (folder / "stock").mkdir(parents=True)
+    stock.make_sounds(folder / "stock")
     checkpoint = folder / "model.safetensors"
     mutate.make_checkpoint(checkpoint)
     resolve, sound_one = backend.resolve_model, backend.resolve_model(checkpoint)
@@ -66,16 +61,18 @@ def _run_case(seed: int, number: int, folder: Path) -> tuple[int, str]:
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "tmp").mkdir(parents=True)
-    arguments, sources = _make_case(number, np.random.default_rng((seed, number)), folder, work)
+    case = make_case(number, np.random.default_rng((seed, number)), folder)
+    for name, content in case.files.items():
+        (work / name).write_bytes(content)
     _forget_peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)  # SIGPROF ends the process
     signal.signal(signal.SIGVTALRM, _stop_training)
     signal.setitimer(signal.ITIMER_VIRTUAL, _TRAINING_SECONDS)
-    code = _run_program(arguments, work)
+    code = _run_program(case, work)
     for timer in (signal.ITIMER_PROF, signal.ITIMER_VIRTUAL):
         signal.setitimer(timer, 0)
     said = (work / "said.txt").read_text(errors="replace")
-    return code, _fault(code, said, _memory("VmHWM"), work, sources)
+    return code, _fault(code, said, _memory("VmHWM"), work, case)
 
 
 def _stop_training(*_: object) -> None:
@@ -84,45 +81,19 @@ def _stop_training(*_: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def _make_case(number: int, rng: np.random.Generator, folder: Path, work: Path) -> tuple[list[str], dict[str, bytes]]:
-    """The command line of a case, and the files that it must not change."""
-    from fuzz import mutate
-
-    kind = kind_of(number)
-    if kind == "recipe":
-        files = {"recipe.toml": mutate.mutate_recipe(rng)}
-        arguments = ["train", "recipe.toml", "run.folder=run"]
-    else:
-        sounds = sorted((folder / "stock").iterdir())
-        sound = sounds[int(rng.integers(len(sounds)))]
-        name, content, model = f"in{sound.suffix}", sound.read_bytes(), str(folder / "model.safetensors")
-        if kind == "sound":
-            files = {name: mutate.mutate_bytes(content, rng)}
-        elif kind == "checkpoint":
-            files = {name: content, "model.safetensors": mutate.mutate_checkpoint(Path(model), rng)}
-            model = "model.safetensors"
-        else:
-            files = {name: content, "model.onnx": mutate.mutate_graph(rng)}
-            model = "model.onnx"
-        arguments = ["enhance", name, "--model", model]
-    for name, content in files.items():
-        (work / name).write_bytes(content)
-    return arguments, files
-
-
-def _run_program(arguments: list[str], work: Path) -> int:
+def _run_program(case: Case, work: Path) -> int:
     """The command line in a folder, with all that it and its libraries say in said.txt; the exit code."""
     from hamiltone.cli import main
 
-    before = Path.cwd(), sys.argv, sys.stdout, sys.stderr
+    before = Path.cwd(), sys.argv, sys.stdin, sys.stdout, sys.stderr
     saved = os.dup(1), os.dup(2)
     os.chdir(work)
     os.environ["TMPDIR"], tempfile.tempdir = str(work / "tmp"), None
-    with Path("said.txt").open("wb", buffering=0) as said:
+    with Path("said.txt").open("wb", buffering=0) as said, Path(case.stdin or os.devnull).open() as source:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
         sys.stdout = sys.stderr = io.TextIOWrapper(said, write_through=True)
-        sys.argv = ["hamiltone", *arguments]
+        sys.stdin, sys.argv = source, ["hamiltone", *case.arguments]
         try:
             main()
             code = 0
@@ -131,7 +102,7 @@ def _run_program(arguments: list[str], work: Path) -> int:
         except BaseException:
             traceback.print_exc()
             code = 1
-        directory, sys.argv, sys.stdout, sys.stderr = before
+        directory, sys.argv, sys.stdin, sys.stdout, sys.stderr = before
         for number, copy in enumerate(saved, 1):
             os.dup2(copy, number)
             os.close(copy)
@@ -139,7 +110,7 @@ def _run_program(arguments: list[str], work: Path) -> int:
     return code
 
 
-def _fault(code: int, said: str, peak: int, work: Path, sources: dict[str, bytes]) -> str:
+def _fault(code: int, said: str, peak: int, work: Path, case: Case) -> str:
     """What is wrong with the end of a case, if anything."""
     last = said.strip()[-200:]
     if "Traceback" in said:
@@ -150,21 +121,24 @@ def _fault(code: int, said: str, peak: int, work: Path, sources: dict[str, bytes
         return f"exit code 2 without a reason: {last}"
     if peak > MEGABYTES:
         return f"took {peak} MB"
-    for name, content in sources.items():
-        if not (work / name).exists() or (work / name).read_bytes() != content:
+    for name, content in case.files.items():
+        replaced = code == 0 and name in case.outputs
+        if not (work / name).exists() or (not replaced and (work / name).read_bytes() != content):
             return f"changed its source {name}"
-    return _fault_of_files(code, work, sources)
+    return _fault_of_files(code, work, case) or _fault_of_length(code, work, case)
 
 
-def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
+def _fault_of_files(code: int, work: Path, case: Case) -> str:
+    from hamiltone.audio.formats import MEDIA_FORMATS
     from hamiltone.audio.io import open_reader
     from hamiltone.errors import InputError
 
     for path in (path for path in work.rglob("*") if path.is_file()):
-        name = path.relative_to(work)
-        if str(name) in {"said.txt", *sources} or (name.parts[0] == "run" and not name.name.endswith(".part")):
+        name = str(path.relative_to(work))
+        kept = name in {"said.txt", *case.files} or (name.startswith("run/") and not name.endswith(".part"))
+        if kept and (code != 0 or name not in case.outputs):
             continue
-        if code != 0 or ".enhanced." not in path.name:
+        if code != 0 or name not in case.outputs:
             return f"left {name} behind"
         try:
             with open_reader(path) as reader:
@@ -172,9 +146,41 @@ def _fault_of_files(code: int, work: Path, sources: dict[str, bytes]) -> str:
                     if not np.isfinite(block).all():
                         return f"wrote samples that are not finite to {name}"
         except InputError as error:
-            return f"wrote what cannot be read: {error}"
+            if path.suffix not in MEDIA_FORMATS or _seconds_of_source(work, case) > _RECOGNISED:
+                return f"wrote what cannot be read: {error}"
     left = [path.name for path in (work / "tmp").iterdir()]
     return f"left {', '.join(left)} in the temporary folder" if left else ""
+
+
+def _fault_of_length(code: int, work: Path, case: Case) -> str:
+    """Lossy codecs work in frames, and some have few sample rates to offer."""
+    from hamiltone.audio.formats import PCM_BITS
+    from hamiltone.errors import InputError
+    from hamiltone.runtime.survey import examine
+
+    if code != 0 or not case.outputs:
+        return ""
+    if missing := [name for name in case.outputs if not (work / name).exists()]:
+        return f"did not write {', '.join(missing)}"
+    before = _seconds_of_source(work, case)
+    try:
+        result = examine(work / case.outputs[0], _RATE)
+    except InputError:
+        return ""  # so short that it may be like that
+    after, exact = result.survey.frames, result.info.track is None and result.info.encoding.subtype in PCM_BITS
+    if abs(after / result.info.sample_rate - before) > (1 if exact else _CODEC_FRAMES) / result.info.sample_rate:
+        return f"wrote {after / result.info.sample_rate:.3f} s instead of {before:.3f}"
+    return ""
+
+
+def _seconds_of_source(work: Path, case: Case) -> float:
+    from hamiltone.runtime.survey import examine
+
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        source = Path(folder, "stdin" if case.stdin else case.source)  # a suffix may decide about the decoder
+        source.write_bytes(case.files[case.source])
+        found = examine(source, _RATE)
+    return found.survey.frames / found.info.sample_rate
 
 
 def _memory(field: str) -> int:
