@@ -27,11 +27,13 @@ check: .venv/developing
 docs: .venv/developing
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# Broken files through the command line: `make fuzz MINUTES=60 SEED=1`; the same command goes on where it stopped.
+# Broken files through the command line: `make fuzz MINUTES=60 SEED=1` or, by number, `make fuzz CASES=10800`; the same
+# command goes on where it stopped.
 MINUTES ?= 10
+CASES ?=
 SEED ?= 0
 fuzz: .venv/developing
-	cd tests && ../$(BIN)/python -m fuzz.run --minutes $(MINUTES) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
+	cd tests && ../$(BIN)/python -m fuzz.run $(if $(CASES),--cases $(CASES),--minutes $(MINUTES)) --seed $(SEED) --state ../.venv/fuzz-$(SEED).json
 
 # Signals at random moments of `enhance` and `train`: what is lost? Half an hour; `make kill MOMENTS=20` takes minutes.
 MOMENTS ?= 200
@@ -42,8 +44,9 @@ bench: .venv/developing
 	$(BIN)/python tools/bench.py
 
 # The paper's tables and figures in full (about an hour); `hamiltone reproduce all --quick` takes minutes.
+# DATA=VoiceBank measures on recordings, as the results of this repository were.
 tables: .venv/developing
-	$(BIN)/hamiltone reproduce all pages
+	$(BIN)/hamiltone reproduce all pages $(if $(DATA),--data $(DATA))
 
 # After a bundled checkpoint or a preset has changed: the bundled ONNX graphs and the list of presets.
 graphs: .venv/developing
@@ -54,6 +57,7 @@ pages: .venv/developing
 	$(BIN)/hamiltone reproduce pages
 	$(BIN)/python tools/card.py
 	$(BIN)/python tools/quality_plot.py
+	$(BIN)/python tools/bench.py --pages
 
 # The page of `hamiltone page`, from web/ to src/hamiltone/page/static; needs Node.
 web: web/node_modules/.package-lock.json

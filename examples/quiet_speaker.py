@@ -16,7 +16,7 @@ import soundfile
 import hamiltone
 from hamiltone.metrics import compute
 from hamiltone.runtime import Backend, resolve_model
-from hamiltone.runtime.settings import WINDOW_SECONDS
+from hamiltone.runtime.enhancement import WINDOW_SECONDS
 
 DROPS_DB = (0, -10, -20, -30, -40)
 

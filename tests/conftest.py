@@ -3,6 +3,8 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; it holds for processes that tests start, too
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # for tests that import onnxruntime themselves
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,18 @@ settings.load_profile("tests")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+@pytest.fixture
+def signals_are_heard() -> Iterator[None]:
+    """A suite in the background ignores some signals (nohup), and its children would inherit that."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    ignored = [number for number in usual if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, usual[number])
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)

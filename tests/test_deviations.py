@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 def test_every_key_of_a_recipe_has_a_row(name):
     page = (ROOT / "docs" / "deviations.md").read_text()
     recipe = flat(load_recipe(ROOT / "recipes" / f"{name}.toml"))
-    keys = [key for key in recipe if not key.startswith(("run.", "model."))]
+    keys = [key for key in recipe if not key.startswith(("run.", "model.")) or key == "run.validate_epochs"]
     assert len(keys) > 25
     assert [key for key in keys if f"`{key}`" not in page] == []
 
