@@ -25,6 +25,8 @@ def test_attention_costs_what_table_9_says_besides_its_projections():
     projections = 4 * 512 * 256 * 256
     assert macs(SharedScoreAttention(64, 8), x) - projections == 8 * 512**2 * 64
     assert macs(HamiltonAttention(64, 8), x) - projections == 20 * 512**2 * 64
+    pooled = macs(SharedScoreAttention(64, 8, pooling=4), x)  # a quarter of the keys and values
+    assert pooled == 2 * 512 * 256 * 256 + 2 * 128 * 256 * 256 + 8 * 512 * 128 * 64
 
 
 def test_local_attention_is_linear_in_the_length():

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 import oracle
 from cases import BATCH, HEADS, LENGTH, MASKS, Componentwise, Distance, dead_row, random_mask, randomise_
-from hamiltone.nn import HamiltonAttention, KVCache, QAttention, ScoreRule, SharedScoreAttention
+from hamiltone.nn import HamiltonAttention, KVCache, QAttention, QRotary, ScoreRule, SharedScoreAttention
 
 DIM = 4
 KINDS = {"shared": SharedScoreAttention, "hamilton": HamiltonAttention}
@@ -46,6 +46,33 @@ def test_attention_agrees_with_the_scalar_oracle_in_every_form(rule: str, option
     attention, x = build(rule, dtype=torch.float64, **options), sequence(dtype=torch.float64)
     expected, _ = oracle.multi_head(attention.state_dict(), attention.heads, rule, x)
     assert_close(attention(x), expected)
+
+
+@pytest.mark.parametrize("pooling", [2, 3, 7, 9])
+@both_rules
+def test_pooled_keys_are_those_of_the_means_of_neighbours(rule: str, pooling: int) -> None:
+    attention, x = build(rule, dtype=torch.float64, pooling=pooling), sequence(7, dtype=torch.float64)
+    padded = torch.cat([x] + [x[:, -1:]] * pooling, dim=1)  # the last position again and again
+    means = torch.stack([padded[:, i : i + pooling].mean(1) for i in range(0, 7, pooling)], dim=1)
+    expected, expected_maps = oracle.multi_head(attention.state_dict(), HEADS, rule, x, means)
+    y, maps = attention(x, need_weights=True)
+    assert_close(y, expected)
+    assert_close(maps, squeezed(expected_maps))
+    assert_close(attention(x), expected)
+
+
+def test_attention_with_pooled_keys_takes_a_context_as_it_is_and_nothing_that_speaks_of_single_keys() -> None:
+    attention, x, context = build("shared", pooling=2), sequence(), sequence(6)
+    plain = build("shared")
+    plain.load_state_dict(attention.state_dict())
+    assert_close(attention(x, context), plain(x, context))
+    for options in ({"causal": True}, {"mask": torch.ones(LENGTH, LENGTH).bool()}, {"cache": KVCache()}, {"value": x}):
+        with pytest.raises(ValueError, match="pools its keys"):
+            attention(x, **options)
+    with pytest.raises(ValueError, match="at least 1"):
+        build("shared", pooling=0)
+    with pytest.raises(ValueError, match="positions are encoded"):
+        build("shared", pooling=2, positions=QRotary())
 
 
 @both_rules

@@ -85,6 +85,7 @@ LAYERS: dict[str, tuple[Callable[[], nn.Module], Callable[[], Tensor]]] = {
     "convolution module, depthwise": (lambda: QConvModule(DIM, 5, groups=DIM), sequence),
     "local attention": (lambda: QTNAttention(DIM, HEADS, radius=2), sequence),
     "transformer": (lambda: QTransformerBlock(DIM, SharedScoreAttention(DIM, HEADS), QFeedForward(DIM, 6)), sequence),
+    "attention, pooled keys": (lambda: SharedScoreAttention(DIM, HEADS, pooling=2), sequence),
     "local transformer": (lambda: QTransformerBlock(DIM, QTNAttention(DIM, HEADS), QFeedForward(DIM, 6)), sequence),
     "conformer": (conformer, sequence),
     **{f"attention, {name}": (build, sequence) for name, build in ATTENTIONS.items()},

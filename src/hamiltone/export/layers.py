@@ -14,6 +14,7 @@ from hamiltone.algebra import flatten, unflatten
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.nn import QLayerNorm, QRMSNorm, SharedScore
 from hamiltone.nn.fold import FoldedAttention, RealConvTranspose2d, RealGRU, RealLinear
+from hamiltone.nn.pooling import pooled
 
 
 def for_onnx(network: nn.Module) -> nn.Module:
@@ -125,7 +126,7 @@ class Attention(nn.Module):
 
     def __init__(self, attention: FoldedAttention) -> None:
         super().__init__()
-        self.heads, head_dim = attention.heads, attention.dim // attention.heads
+        self.heads, self.pooling, head_dim = attention.heads, attention.pooling, attention.dim // attention.heads
         self.scale = SharedScore.scale.factor(head_dim)
         gain = torch.ones(self.heads, 4, head_dim)
         self.norms = nn.ModuleList()
@@ -146,10 +147,13 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
         if key_padding_mask is not None:
             raise ValueError("an exported attention takes no mask: it attends to all positions")
-        rows = flatten(x).flatten(0, 1)  # (B · N, 4C), in the order (H, 4, D) after each product
-        q, k, v = (F.linear(rows, *pair) for pair in zip(self.weights, self.biases, strict=True))
+        source = x if self.pooling == 1 else pooled(x, self.pooling)
+        of_queries, of_keys, of_values = zip(self.weights, self.biases, strict=True)
         key_norm, query_norm = self.norms
-        q, k, v = (y.unflatten(0, x.shape[:2]) for y in (query_norm(q), key_norm(k), v))  # (B, N, 4C)
+        rows, source_rows = (flatten(part).flatten(0, 1) for part in (x, source))  # (B · N, 4C)
+        q = query_norm(F.linear(rows, *of_queries)).unflatten(0, x.shape[:2])  # (B, N, 4C) in the order (H, 4, D)
+        k = key_norm(F.linear(source_rows, *of_keys)).unflatten(0, source.shape[:2])
+        v = F.linear(source_rows, *of_values).unflatten(0, source.shape[:2])
         y = torch.onnx.ops.symbolic(
             "com.microsoft::MultiHeadAttention",
             (q, k, v),

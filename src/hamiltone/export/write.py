@@ -135,7 +135,9 @@ def _trace(model: Enhancer, description: Description) -> "ir.Model":
     inputs = (spectrum, *(torch.zeros(state.shape) for state in states))
     with _quiet():
         program = torch.onnx.export(
-            torch.export.export(module.eval(), inputs, dynamic_shapes=shapes),
+            torch.export.export(
+                module.eval(), inputs, dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True
+            ),
             dynamo=True,
             input_names=[SPECTRUM, *(state.name for state in states)],
             output_names=[GAIN, *(state.next for state in states)],

@@ -35,6 +35,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "mean": (-100, 100),
     "memory": (1, 4096),
     "n_fft": (16, 16_384),
+    "pooling": (1, 64),
     "residuals": (0, 64),
     "rows": (1, 4096),
     "sample_rate": (1000, 192_000),
@@ -112,6 +113,8 @@ class CompactConfig:
     """Blocks along each axis."""
     kernel_size: int = 15
     """Length of the convolution of a block."""
+    pooling: int = 1
+    """Frames whose mean is one key and value of the attention along time."""
     dropout: float = 0.0
     """Probability with which whole quaternions and attention weights are dropped."""
     exponent: float = 0.3

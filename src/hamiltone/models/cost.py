@@ -28,14 +28,14 @@ from hamiltone.nn import (
 from hamiltone.nn.conv import QConv
 
 
-def attention_macs(rule: ScoreRule, length: int, dim: int) -> int:
-    """The scores of a rule and the weighting of the values (4 products) for all pairs of positions (Table 9).
+def attention_macs(rule: ScoreRule, length: int, dim: int, pooling: int = 1) -> int:
+    """The scores of a rule and the weighting of the values (4 products) for all pairs of query and key (Table 9).
 
-    Projections are left out; `dim` counts quaternions.
+    Projections are left out; `dim` counts quaternions, and `pooling` positions make one key.
     """
     if not hasattr(rule, "products"):
         raise ValueError(f"{type(rule).__name__} does not say how many real products scoring a pair takes")
-    return (rule.products + 4) * length**2 * dim
+    return (rule.products + 4) * length * math.ceil(length / pooling) * dim
 
 
 @singledispatch
@@ -81,7 +81,7 @@ def _(layer: nn.ConvTranspose2d, x: Tensor, y: Tensor) -> int:
 @layer_macs.register
 def _(layer: QAttention, x: Tensor, y: Tensor) -> int:
     """Self-attention over ``(B, N, 4, C)``."""
-    return x.shape[0] * attention_macs(layer.rule, x.shape[1], layer.dim)
+    return x.shape[0] * attention_macs(layer.rule, x.shape[1], layer.dim, layer.pooling)
 
 
 @layer_macs.register

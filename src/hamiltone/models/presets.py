@@ -135,7 +135,7 @@ def _paper_block(config: EnhancerConfig) -> nn.Module:
 
 
 def _compact_enhancer(config: CompactConfig) -> Enhancer:
-    time, frequency = [[_compact_block(config) for _ in range(config.layers)] for _ in range(2)]
+    time, frequency = [[_compact_block(config, n) for _ in range(config.layers)] for n in (config.pooling, 1)]
     network: nn.Module = CompactNetwork(
         CompactEncoder(config.channels, config.dilations),
         Bottleneck(time, frequency),
@@ -149,9 +149,9 @@ def _compact_enhancer(config: CompactConfig) -> Enhancer:
     return Enhancer(stft, network, sample_rate=config.sample_rate, exponent=config.exponent, level=level)
 
 
-def _compact_block(config: CompactConfig) -> nn.Module:
+def _compact_block(config: CompactConfig, pooling: int) -> nn.Module:
     dim, dropout = config.channels[-1], config.dropout
-    attention = _attention(config.attention, dim, config.heads, dropout)
+    attention = _attention(config.attention, dim, config.heads, dropout, pooling=pooling)
     feed_forward = QFeedForward(dim, config.feed_forward, dropout=dropout)
     parts: list[list[nn.Module]] = [[attention], depthwise_layers(dim, config.kernel_size), [feed_forward]]
     return CompactBlock(dim, config.norm, parts)
@@ -216,11 +216,11 @@ def _text_classifier(config: TextConfig) -> TextClassifier:
     )
 
 
-def _attention(name: str, dim: int, heads: int, dropout: float, *, radius: int = 8) -> nn.Module:
-    """The attention of that name; only `qtn` looks at neighbours within a `radius`."""
+def _attention(name: str, dim: int, heads: int, dropout: float, *, radius: int = 8, pooling: int = 1) -> nn.Module:
+    """The attention of that name; only `qtn` looks at neighbours within a `radius`, and only the others pool keys."""
     if name == "qtn":
         return QTNAttention(dim, heads, radius=radius, dropout=dropout)
-    return QAttention(dim, heads, make_rule(name), dropout=dropout)
+    return QAttention(dim, heads, make_rule(name), dropout=dropout, pooling=pooling)
 
 
 def _transformer_block(dim: int, attention: nn.Module, feed_forward: int, dropout: float) -> nn.Module:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from hamiltone.nn.linear import QLinear
 from hamiltone.nn.masks import combine_masks
 from hamiltone.nn.norm import QRMSNorm
+from hamiltone.nn.pooling import pooled
 from hamiltone.nn.rotary import Positions
 from hamiltone.nn.scores import HamiltonScore, ScoreRule, SharedScore, check_shape
 
@@ -80,6 +81,8 @@ class QAttention(nn.Module):
         qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
         positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
+        pooling: Keys and values of self-attention come from the means of this many neighbouring positions, which makes
+            long sequences cheaper; with more than 1 there are no masks, causality or cache.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -96,14 +99,17 @@ class QAttention(nn.Module):
         qk_norm: bool = True,
         dropout: float = 0.0,
         positions: Positions | None = None,
+        pooling: int = 1,
     ) -> None:
         super().__init__()
         if heads < 1 or dim % heads:
             raise ValueError(f"heads must divide dim, got {heads} heads for {dim} quaternions")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")
+        if pooling < 1 or (pooling > 1 and positions is not None):
+            raise ValueError(f"pooling must be at least 1, and exactly 1 where positions are encoded, got {pooling}")
         self.dim, self.heads, self.rule, self.dropout = dim, heads, rule, dropout
-        self.positions = positions
+        self.positions, self.pooling = positions, pooling
         self.query = QLinear(dim, dim, bias)
         self.key = QLinear(dim, dim, bias)
         self.value = QLinear(dim, dim, bias)
@@ -179,6 +185,10 @@ class QAttention(nn.Module):
         positions only and M counts the old ones too. A query that may attend to no key gives zero before the output
         projection.
         """
+        if self.pooling > 1 and context is None:
+            if causal or any(given is not None for given in (mask, key_padding_mask, value, cache)):
+                raise ValueError("an attention that pools its keys takes no mask, value, causality or cache")
+            context = pooled(x, self.pooling)
         source = x if context is None else context
         self._check(x, source, value, causal, cache)
         start = 0 if cache is None else len(cache)
@@ -248,6 +258,7 @@ class SharedScoreAttention(QAttention):
         qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
         positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
+        pooling: How many neighbouring positions make one key and value of self-attention, see `QAttention`.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -268,8 +279,18 @@ class SharedScoreAttention(QAttention):
         qk_norm: bool = True,
         dropout: float = 0.0,
         positions: Positions | None = None,
+        pooling: int = 1,
     ) -> None:
-        super().__init__(dim, heads, SharedScore(), bias=bias, qk_norm=qk_norm, dropout=dropout, positions=positions)
+        super().__init__(
+            dim,
+            heads,
+            SharedScore(),
+            bias=bias,
+            qk_norm=qk_norm,
+            dropout=dropout,
+            positions=positions,
+            pooling=pooling,
+        )
 
 
 class HamiltonAttention(QAttention):
@@ -287,6 +308,7 @@ class HamiltonAttention(QAttention):
         qk_norm: Whether queries and keys pass through `QRMSNorm` (Eq. 17-18).
         dropout: The probability with which an attention weight is dropped in training.
         positions: Encodes positions in queries and keys, such as `QRotary`; none by default.
+        pooling: How many neighbouring positions make one key and value of self-attention, see `QAttention`.
 
     Shape:
         x: ``(B, N, 4, dim)``, context, value: ``(B, M, 4, dim)``
@@ -302,5 +324,15 @@ class HamiltonAttention(QAttention):
         qk_norm: bool = True,
         dropout: float = 0.0,
         positions: Positions | None = None,
+        pooling: int = 1,
     ) -> None:
-        super().__init__(dim, heads, HamiltonScore(), bias=bias, qk_norm=qk_norm, dropout=dropout, positions=positions)
+        super().__init__(
+            dim,
+            heads,
+            HamiltonScore(),
+            bias=bias,
+            qk_norm=qk_norm,
+            dropout=dropout,
+            positions=positions,
+            pooling=pooling,
+        )

@@ -260,7 +260,7 @@ class FoldedAttention(QAttention):
     def __init__(self, attention: QAttention) -> None:
         nn.Module.__init__(self)
         self.dim, self.heads, self.rule = attention.dim, attention.heads, attention.rule
-        self.dropout, self.positions = attention.dropout, attention.positions
+        self.dropout, self.positions, self.pooling = attention.dropout, attention.positions, attention.pooling
         inputs = (attention.query, attention.key, attention.value)
         biases = [layer.bias for layer in inputs if layer.bias is not None]
         biased = attention.out.bias is not None
