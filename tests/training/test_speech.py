@@ -72,6 +72,12 @@ def test_a_run_can_start_from_weights_with_or_without_a_model_table(trained, tmp
         SpeechTask(small_recipe(tmp_path, "init=absent.safetensors"))
 
 
+def test_a_metric_that_is_not_installed_is_an_error_before_anything_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr("hamiltone.metrics.find_spec", lambda package: None if package == "pesq" else object())
+    with pytest.raises(InputError, match=r"pesq: needs pesq: pip install .* or ask for sisdr only"):
+        SpeechTask(small_recipe(tmp_path, "validation.metrics=['pesq', 'sisdr']"))
+
+
 def test_the_loss_is_the_weighted_sum_of_its_terms(tmp_path):
     task = SpeechTask(small_recipe(tmp_path, "loss={mstft=2.0, sisdr=0.5, rms=1.0, complex_l1=3.0, compressed=4.0}"))
     model = task.build()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from hamiltone.data.files import Progress
 from hamiltone.errors import InputError
 from hamiltone.losses import EnhancementLoss
-from hamiltone.metrics import compute
+from hamiltone.metrics import check_metrics, compute
 from hamiltone.models import (
     PRESETS,
     CompactConfig,
@@ -37,6 +37,7 @@ class SpeechTask:
     higher_is_better = True
 
     def __init__(self, recipe: SpeechRecipe, progress: Progress | None = None) -> None:
+        check_metrics(recipe.validation.metrics)  # now, not at the first validation
         self.recipe, self.select_by = recipe, recipe.validation.select_by
         self.start, self.config = _starting_point(recipe)
         self.criterion = EnhancementLoss(recipe.loss, n_fft=self.config.n_fft, hop=self.config.hop)
