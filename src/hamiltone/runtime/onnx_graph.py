@@ -127,6 +127,7 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # failures are raised anyway
     options.intra_op_num_threads = threads or 0
+    options.enable_mem_pattern = False  # a plan of memory for every length of window: up to twice the memory, no gain
     content = source if isinstance(source, bytes) else str(source)
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
