@@ -37,14 +37,19 @@ GROWTH = 4.0
 """MB that the memory of a worker may drift by over its clips: caches of the allocator, not a leak per clip."""
 
 
-class Weighed(EnhanceStage):
-    """Reports its process with the MB that it has now, after a clip."""
+def weighing_stage() -> type[EnhanceStage]:
+    """A stage that reports its process with the MB that it has after a clip.
 
-    def enhance(self, clip: Clip) -> Result:
-        """Enhance one clip."""
-        result = super().enhance(clip)
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-        return replace(result, worker=f"{result.worker}:{pages * resource.getpagesize() / 2**20:.2f}")
+    It is defined in a function so that Ray sends it to its workers whole: they cannot import this file.
+    """
+
+    class Weighed(EnhanceStage):
+        def enhance(self, clip: Clip) -> Result:
+            result = super().enhance(clip)
+            pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+            return replace(result, worker=f"{result.worker}:{pages * resource.getpagesize() / 2**20:.2f}")
+
+    return Weighed
 
 
 def growth(memory: list[float]) -> float:
@@ -82,7 +87,7 @@ def test_killed_workers_and_a_lost_node_change_nothing_and_no_worker_grows(sourc
     killed = list[int]()
     lost = False
     try:
-        with RayEngine((2, 4), nodes.address, Weighed) as engine:
+        with RayEngine((2, 4), nodes.address, weighing_stage()) as engine:
 
             def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
                 nonlocal lost
