@@ -77,6 +77,22 @@ def test_chunks_are_kept_byte_for_byte_when_a_file_is_replaced(
     assert path.stat().st_size == sum(8 + len(content) + len(content) % 2 for content in found.values()) + 12
 
 
+@pytest.mark.parametrize(("suffix", "format"), [("wav", "WAVEX"), ("rf64", "RF64")])
+@pytest.mark.parametrize("tagged", [False, True])
+def test_channels_stay_with_their_speakers(tmp_path: Path, suffix: str, format: str, tagged: bool) -> None:
+    path = tmp_path / f"a.{suffix}"
+    soundfile.write(path, np.repeat(SOUND, 6, 1), RATE, "PCM_24", format=format)
+    if tagged:
+        with_chunks(path, WAV_CHUNKS, "little")
+    for speakers in (0x60F, 0):  # at the sides, and those of a field recorder: nowhere
+        data = bytearray(path.read_bytes())
+        place = data.index(b"fmt ") + 8
+        data[place + 20 : place + 24] = speakers.to_bytes(4, "little")
+        path.write_bytes(data)
+        copy_sound(path, path)
+        assert chunks_of(path, "little")[b"fmt "] == data[place : place + 40]
+
+
 def ffmpeg_frames(path: Path) -> int:
     with pytest.importorskip("av").open(str(path)) as container:
         return sum(frame.samples for frame in container.decode(audio=0))

@@ -1,6 +1,7 @@
 import os
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,43 @@ def test_a_picture_that_stands_on_its_side_still_does(tmp_path: Path) -> None:
     result = (tmp_path / "b.mp4").read_bytes()
     turned = result[result.index(b"tkhd") + 44 :][:16]
     assert turned == quarter[:16]
+
+
+def add_data(path: Path, source: Path, *, divided: bool, places: bool) -> Path:
+    """A copy of a video with a time code, perhaps chapters, and perhaps places as a stream of data."""
+    with av.open(str(source)) as video, av.open(str(path), "w") as container:
+        copies = {stream.index: container.add_stream_from_template(stream) for stream in video.streams}
+        copies[video.streams.video[0].index].metadata["timecode"] = "01:00:00:00"
+        container.set_chapters(video.chapters() if divided else [])
+        if places:
+            data = container.add_data_stream("bin_data")
+            data.time_base = Fraction(1, 1000)
+        container.start_encoding()
+        for number in range(3 * places):
+            packet = av.Packet(f"place {number}".encode())
+            packet.pts = packet.dts = 1000 * number
+            packet.duration, packet.time_base, packet.stream = 1000, Fraction(1, 1000), data
+            container.mux(packet)
+        for packet in video.demux():
+            if packet.size:
+                packet.stream = copies[packet.stream_index]
+                container.mux(packet)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("suffix", "divided", "places"), [("mp4", True, True), ("mp4", False, True), ("mov", False, False)]
+)
+def test_chapters_a_time_code_and_other_data_are_all_kept(
+    tmp_path: Path, suffix: str, divided: bool, places: bool
+) -> None:
+    source = make_video(tmp_path / "b.mkv", "libx264")
+    path = add_data(tmp_path / f"a.{suffix}", source, divided=divided, places=places)
+    before = chapters(path), packets(path, "data") if places else []
+    assert copy(path, path)[1] == ""
+    assert (chapters(path), packets(path, "data") if places else []) == before
+    with av.open(str(path)) as container:
+        assert "01:00:00:00" in [stream.metadata.get("timecode") for stream in container.streams.data]
 
 
 def test_the_codec_of_the_sound_changes_where_the_format_or_ffmpeg_cannot_hold_it(tmp_path: Path) -> None:

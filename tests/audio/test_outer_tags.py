@@ -10,11 +10,22 @@ from hamiltone.errors import InputError
 from tagged import ID3V1, ape, copy_sound, id3v2
 
 RATE = 44_100
+ID3V1_MORE = b"TAG+" + b"a long title".ljust(223, b"\0")
+LYRICS = b"LYRICSBEGIN" + b"IND0000210" + b"LYR00011[00:01]Hall"
+LYRICS += b"%06d" % len(LYRICS) + b"LYRICS200"
+OLD_LYRICS = b"LYRICSBEGIN" + b"hallo" + b"LYRICSEND"
+APPENDED = b"ID3\4\0\x10\0\0\0\x0c" + b"TIT2\0\0\0\2\0\0\3a" + b"3DI\4\0\x10\0\0\0\x0c"
 SOUND = (0.1 * np.random.default_rng(0).standard_normal((RATE, 1))).astype(np.float32)
 
 
 @pytest.mark.parametrize("head", [b"", id3v2("one"), id3v2("one") + id3v2("two")])
-@pytest.mark.parametrize("tail", [b"", ID3V1, ape(), ape(header=False), ape() + ID3V1])
+@pytest.mark.parametrize(
+    "tail",
+    [
+        *(b"", ID3V1, ape(), ape(header=False), ape() + ID3V1, ID3V1_MORE + ID3V1, APPENDED, LYRICS),
+        *(OLD_LYRICS + ID3V1, ape() + LYRICS + ID3V1, LYRICS + ape() + APPENDED + ID3V1_MORE + ID3V1),
+    ],
+)
 def test_tags_are_found_exactly(tmp_path: Path, head: bytes, tail: bytes) -> None:
     path = tmp_path / "a"
     path.write_bytes(head + b"the sound" + tail)
@@ -44,6 +55,7 @@ def test_a_file_of_tags_alone_is_given_up_quickly(tmp_path: Path) -> None:
     ("suffix", "head", "tail"),
     [
         ("mp3", id3v2("a talk") + id3v2("another"), ape() + ID3V1),
+        ("mp3", id3v2("a talk"), ape() + LYRICS + ID3V1),
         ("mp2", id3v2("a talk"), ID3V1),
         ("aac", id3v2("a talk"), b""),
         ("tta", id3v2("a talk"), ape()),

@@ -12,6 +12,8 @@ from hamiltone.audio.in_place import shift
 _RIFF_LIMIT = 2**32 - 1
 _BLOCK = 2**20  # bytes copied at a time
 _LEAST_BLOCK = 2**10
+_EXTENSIBLE, _EXTENDED = b"\xfe\xff", 40  # the format of a wav that names speakers, and the size of its description
+_SPEAKERS = slice(20, 40)  # of the description: the mask of the speakers, and what the samples are
 _WAVE_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")  # after four letters in the names of W64
 
 
@@ -72,12 +74,14 @@ class Chunk:
 class Chunks:
     """The chunks of the file at `path` that are not regenerated, ready to be copied into another of its family.
 
-    `size` is their total length in bytes.
+    `size` is their total length in bytes. `speakers` is the part of a wav's description that says where its channels
+    belong, if it does: libsndfile writes a guess by their number.
     """
 
     path: Path
     layout: Layout
     size: int
+    speakers: bytes = b""
 
     def embed(self, file: BinaryIO) -> None:
         """Insert the chunks into a finished file and correct the sizes in its header."""
@@ -93,6 +97,15 @@ class Chunks:
         if file.tell() != place + self.size:
             raise ValueError("the source has changed")
         _correct_size(file, layout)
+        self._restore_speakers(file)
+
+    def _restore_speakers(self, file: BinaryIO) -> None:
+        for chunk in _walk(file, self.layout) if self.speakers else ():
+            own = _description(file, chunk)
+            if own[24:26] == self.speakers[4:6]:  # the same kind of samples
+                file.seek(chunk.place + _SPEAKERS.start)
+                file.write(self.speakers)
+                return
 
     def _make_room(self, file: BinaryIO) -> int:
         """Where the chunks go: after the samples, or before those of W64, which libsndfile reads to the end."""
@@ -128,17 +141,27 @@ def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
             return None, f"its big-endian chunks {few(names)} cannot be copied" if names else ""
         if own is not layout:
             return None, ""
-        total, size, lost = os.fstat(file.fileno()).st_size, 0, ""
+        total, size, lost, speakers = os.fstat(file.fileno()).st_size, 0, "", b""
         for number, chunk in enumerate(_walk(file, layout)):
             if number == MOST_PARTS:
                 return None, f"it has more than {MOST_PARTS} chunks, which cannot be copied"
+            speakers = speakers or _description(file, chunk)[_SPEAKERS]
             if chunk.name in layout.regenerated:
                 continue
             if chunk.place + chunk.size > total:
                 lost = f"its chunk {_text(chunk.name)} is cut off or damaged and cannot be copied"
                 break
             size += layout.header + chunk.size + -chunk.size % layout.align
-        return Chunks(path, layout, size) if size else None, lost
+        return Chunks(path, layout, size, speakers) if size or speakers else None, lost
+
+
+def _description(file: BinaryIO, chunk: Chunk) -> bytes:
+    """The description of the samples, if this chunk is one that names speakers."""
+    if not chunk.name.startswith(b"fmt ") or chunk.size < _EXTENDED:
+        return b""
+    file.seek(chunk.place)
+    content = file.read(_EXTENDED)
+    return content if content.startswith(_EXTENSIBLE) and len(content) == _EXTENDED else b""
 
 
 def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:

@@ -10,6 +10,9 @@ from hamiltone.audio.media_reader import open_container
 _KEYS = ("com.apple.quicktime.", "com.android.")  # prefixes of the tags that phones and cameras write
 # Tags that describe the file itself, which FFmpeg writes
 _TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
+_MOV_FORMATS = {"3gp", "mov", "mp4"}  # hold no data of an unknown codec
+_TIME_CODED = {"mov", "mp4"}  # FFmpeg makes a track of the time code in the tags of the picture
+_NEVER_READ = 48  # AVDISCARD_ALL: a demuxer marks so what it has read as chapters
 
 
 class StreamCopy:
@@ -19,19 +22,30 @@ class StreamCopy:
         note: What could not be copied, if anything.
     """
 
-    def __init__(self, av: Any, source: AudioInfo, *, covers_only: bool) -> None:
+    def __init__(self, av: Any, source: AudioInfo, format: str, *, covers_only: bool) -> None:
         assert source.track is not None
-        self._av, self._sound, self.note = av, source.track.stream, ""
+        self._av, self._sound, self._format, self.note = av, source.track.stream, format, ""
         self._source = open_container(av, source.path)
         others = [stream for stream in self._source.streams if stream.index != self._sound]
         if covers_only:
             others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
-        elif self._source.chapters():  # mov keeps them in a stream of data, too
-            others = [stream for stream in others if stream.type != "data"]
-        self._others = others
+        self._others = [stream for stream in others if not self._is_made_anew(stream)]
         self._targets: dict[int, Any] = {}
         self._packets: Iterator[Any] = iter(())
         self._waiting: Any = None
+
+    def _is_made_anew(self, stream: Any) -> bool:
+        """Whether FFmpeg makes a stream of data itself: from the chapters, or from the time code of the picture."""
+        if stream.type != "data":
+            return False
+        if stream.name:
+            return bool(self._source.chapters()) and getattr(stream, "discard", _NEVER_READ) == _NEVER_READ
+        codes = {video.metadata.get("timecode") for video in self._source.streams.video}
+        return self._format in _TIME_CODED and stream.metadata.get("timecode", "") in codes
+
+    def _is_unknown(self, stream: Any) -> bool:
+        """Whether mov would refuse a stream at the end of the file, and mp4 all other data because of it."""
+        return stream.type == "data" and not stream.name and self._format in _MOV_FORMATS
 
     def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
         """Make a stream in `target` for each stream of the source, in order, with its metadata.
@@ -47,6 +61,9 @@ class StreamCopy:
             if stream.index == self._sound:
                 copy = sound = add_sound()
             elif stream in self._others:
+                if self._is_unknown(stream):
+                    left_out.append(stream)
+                    continue
                 try:
                     copy = self._targets[stream.index] = target.add_stream_from_template(stream, opaque=True)
                 except (ValueError, self._av.FFmpegError):

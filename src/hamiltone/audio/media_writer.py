@@ -59,7 +59,7 @@ class MediaWriter(PartialWriter):
             with self._partial.errors_in_one_line():
                 if source.track and encoding.format not in BARE_FORMATS:
                     narrower = self._suffix in _SOUND_SUFFIXES and self._suffix != source.path.suffix.lower()
-                    self._copy = StreamCopy(self._av, source, covers_only=narrower)
+                    self._copy = StreamCopy(self._av, source, encoding.format, covers_only=narrower)
                 self._open(encoding)
         except BaseException:
             self._end()
