@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamiltone.runtime.backend import Spectrum
+from hamiltone.audio.spectra import Spectrum
 
 Gains = NDArray[np.float64]
 _FAINT = 3e-3  # of a frame's root mean square: the magnitude in bins that the sound does not fill

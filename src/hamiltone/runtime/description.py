@@ -16,7 +16,7 @@ _MOST_NUMBERS = 2**24  # in all states of a graph: 64 MiB
 
 
 @dataclass(frozen=True)
-class State:
+class GraphState:
     """A tensor that a graph takes as `name`, zero at first, and returns as `next`."""
 
     name: str
@@ -46,7 +46,7 @@ class Description:
     precision: str = "float32"
     preset: str = ""
     config: dict[str, Any] = field(default_factory=dict)
-    states: tuple[State, ...] = ()
+    states: tuple[GraphState, ...] = ()
 
     @property
     def bins(self) -> int:
@@ -70,7 +70,7 @@ def from_json(text: str) -> Description:
         if content.pop("format") != FORMAT:
             raise InputError(f"its format is not {FORMAT}, the one that this version reads")
         known = {entry.name for entry in fields(Description)}
-        states = tuple(State(**{**state, "shape": tuple(state["shape"])}) for state in content.pop("states"))
+        states = tuple(GraphState(**{**state, "shape": tuple(state["shape"])}) for state in content.pop("states"))
         description = Description(**{name: content[name] for name in known & content.keys()}, states=states)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:  # JSON may hold anything
         if isinstance(error, InputError):

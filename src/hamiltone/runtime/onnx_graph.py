@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamiltone.audio.spectra import Spectrum
 from hamiltone.errors import InputError
 from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, from_json
 
-Spectrum = NDArray[np.complex64]
 States = tuple[NDArray[np.float32], ...]
 
 

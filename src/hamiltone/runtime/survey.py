@@ -9,7 +9,7 @@ import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block
 from hamiltone.audio.io import Reader, open_damaged, open_reader
-from hamiltone.audio.resampling import BlockResampler
+from hamiltone.audio.soxr_resampling import BlockResampler
 from hamiltone.errors import InputError
 from hamiltone.runtime.windows import Read
 
