@@ -6,7 +6,6 @@ The rows are listed again whenever they are needed, in the same order, so that n
 import hashlib
 import json
 import math
-import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
 from hamiltone.errors import InputError
+from hamiltone.runtime.jobs import is_recording, walk
 
 _SUFFIXES = WRITTEN_SUFFIXES | READ_SUFFIXES
 _STRETCH = ("offset", "duration")
@@ -115,16 +115,11 @@ def _list(source: Path, output: Path) -> Iterator[InputRow]:
 
 def _folder(source: Path, output: Path) -> Iterator[InputRow]:
     """Every audio file below a folder in the order of the names, following links, except in the output folder."""
-    seen, closed = {os.path.realpath(source), os.path.realpath(output)}, list[OSError]()
-    for root, folders, names in os.walk(source, onerror=closed.append, followlinks=True):
-        places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
-        folders[:] = sorted(name for place, name in places.items() if place not in seen)
-        seen.update(places)
-        for name in sorted(names):
-            path = Path(root, name)
-            if path.suffix.lower() in _SUFFIXES and not name.startswith("."):
-                id = path.relative_to(source).as_posix()
-                yield InputRow(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
+    closed: list[OSError] = []
+    for path in walk(source, closed, without=[output]):
+        if is_recording(path):
+            id = path.relative_to(source).as_posix()
+            yield InputRow(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
     for error in closed:
         yield InputRow(str(error.filename), fault=f"cannot read the folder: {error.strerror}")
 
