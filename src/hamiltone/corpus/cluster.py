@@ -202,7 +202,7 @@ def _pump(data: Any, found: "SimpleQueue[list[Result] | Exception | None]") -> N
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors that matter are raised; logs clutter the page
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors that matter are raised; logs clutter the display
     try:
         import pyarrow  # noqa: F401
         import ray

@@ -107,7 +107,7 @@ def _list(source: Path, output: Path) -> Iterator[InputRow]:
     if not source.is_file():
         raise InputError(f"{source}: no such file or folder")
     if source.name.lower().endswith((".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst")):
-        raise InputError(f"{source}: shards are read in place and must not be compressed; unpack it to .tar first")
+        raise InputError(f"{source}: shards are read in place and must not be compressed; decompress it first")
     if source.suffix.lower() in _SUFFIXES:
         raise InputError(f"{source}: expected a folder, a JSONL manifest or .tar shards; for files: hamiltone enhance")
     return _shards([source]) if source.suffix.lower() == ".tar" else _manifest(source)
@@ -125,7 +125,7 @@ def _folder(source: Path, output: Path) -> Iterator[InputRow]:
 
 
 def _manifest(source: Path) -> Iterator[InputRow]:
-    """A line of JSON per clip; `audio_filepath` is relative to the manifest, `offset` and `duration` cut a part out."""
+    """A line of JSON per clip; `audio_filepath` is relative to the manifest, `offset` and `duration` select a part."""
     with source.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -143,7 +143,7 @@ def _manifest_row(source: Path, number: int, line: bytes) -> InputRow:
     path = fields["audio_filepath"]
     stretch = [_seconds(fields.get(name)) for name in _STRETCH]
     if any(value is None and fields.get(name) is not None for value, name in zip(stretch, _STRETCH, strict=True)):
-        return InputRow(where, fields, fault="offset and duration must be seconds, not negative")
+        return InputRow(where, fields, fault="offset and duration must be seconds, zero or more")
     offset, duration = stretch if stretch[0] is not None else (None, None)
     id = default_id(path, offset, duration) if fields.get("id") in (None, "") else str(fields["id"])
     return InputRow(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))

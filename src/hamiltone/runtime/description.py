@@ -28,11 +28,11 @@ class GraphState:
 class Description:
     """How to run a graph, and where it comes from.
 
-    A graph of the kind ``window`` takes any number of frames, one of the kind ``step`` takes one. That of a model that
-    never looks ahead also takes states, and gives those after the last frame; its sound may have any level. Without
-    states a recording has to be of unit level. `latency` is the delay in samples; a graph of windows has none, since a
-    window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from, `version` that of
-    hamiltone, `config` the configuration of the model.
+    A graph of the kind ``window`` takes any number of frames, one of the kind ``step`` takes one. The graph of a model
+    that never looks ahead also takes states and returns those after the last frame; its sound may have any level.
+    Without states a recording must be of unit level. `latency` is the delay in samples; a graph of windows has none,
+    since a window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from, `version`
+    that of hamiltone, `config` the configuration of the model.
     """
 
     kind: str

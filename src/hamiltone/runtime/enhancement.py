@@ -148,8 +148,8 @@ def level_for(model: Backend, level: float) -> float:
 def gains_of_windows(model: Backend, count: int, stride: int, overlap: int) -> GainFinder:
     """The gains that a model finds for `count` windows of `stride` and `overlap` frames.
 
-    A model that looks ahead takes every window by itself. A causal one carries its memory from window to window, so
-    that it gives for a recording what it gives for a stream. A single window passes whole.
+    A model that looks ahead takes every window on its own. A causal one carries its memory from window to window, so
+    that it gives for a recording what it gives for a stream. A single window goes through in one piece.
     """
     return _Continued(model, stride, overlap // 2) if count > 1 and _continues(model) else model.gain
 
@@ -159,7 +159,7 @@ def _continues(model: Backend) -> TypeGuard[MemoryBackend]:
 
 
 class _Continued:
-    """Every frame passes the model once, in the window in which it is further from the edge.
+    """Every frame passes through the model once, in the window in which it is further from the edge.
 
     Half of an overlap, `shared` frames, belongs to the window before it and half to the window after it.
     """

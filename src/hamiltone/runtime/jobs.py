@@ -60,7 +60,7 @@ def _is_folder(out: str | Path, sources: list[Path]) -> bool:
     if not is_there(path):
         return several or str(out).endswith(("/", os.sep)) or not path.suffix
     if several and not path.is_dir():
-        raise InputError(f"{out}: expected a folder for the results of several files, this is a file")
+        raise InputError(f"{out}: expected a folder for the results of several files, but this is a file")
     return path.is_dir()
 
 

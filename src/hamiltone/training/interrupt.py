@@ -20,7 +20,7 @@ class StopSignal:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+        if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
             for number in stop_signals():
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._handlers[number] = signal.signal(number, self._notice)

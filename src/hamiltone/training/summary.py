@@ -25,7 +25,7 @@ class RunSummary:
     steps: int
     minutes: float
     units_per_second: float
-    """The median speed, in the unit of the task: seconds of audio."""
+    """The median speed, in the task's unit, such as seconds of audio."""
     metrics: dict[str, float]
 
 
