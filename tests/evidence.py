@@ -23,7 +23,7 @@ from hamiltone.paper.results import (
     OutputsOverSeeds,
     Quality,
     SeedRun,
-    Settings,
+    SettingSweep,
     SpeedRatio,
     Twins,
     VariantRuns,
@@ -59,9 +59,9 @@ def twins(**changes: Any) -> Twins:
     return replace(made, **changes)
 
 
-def sweep(ratio: float) -> Settings:
+def sweep(ratio: float) -> SettingSweep:
     design = product(LOSSES, HEADS, (True, False), INITS, (True, False), SCALES)
-    return Settings(tuple(Landing(Choice(*one), around(1.0), around(1.0), around(ratio)) for one in design))
+    return SettingSweep(tuple(Landing(Choice(*one), around(1.0), around(1.0), around(ratio)) for one in design))
 
 
 def whole_evidence() -> dict[str, Stored[Any]]:

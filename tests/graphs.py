@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hamiltone.runtime.description import KEY, Description, State
+from hamiltone.runtime.description import KEY, Description, GraphState
 
 onnx = pytest.importorskip("onnx", reason="building ONNX graphs needs the extra: pip install 'hamiltone[export]'")
 
 WINDOW = Description("window", 16_000, 64, 32, None, "Apache-2.0", "0" * 64, "0.1.0")
-STEP = replace(WINDOW, kind="step", latency=64, states=(State("level", "next_level", (1, 2)),))
+STEP = replace(WINDOW, kind="step", latency=64, states=(GraphState("level", "next_level", (1, 2)),))
 
 
 def halving(description: Description = WINDOW, *, metadata: str | None = None, bins: int = 33) -> bytes:

@@ -86,7 +86,7 @@ def test_only_the_files_of_audio_touch_soundfile_and_av():
 
 def test_only_the_resampling_file_touches_soxr():
     users = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if "import soxr" in path.read_text()}
-    assert users == {"audio/resampling.py"}
+    assert users == {"audio/soxr_resampling.py"}
 
 
 def _import_lines(path: Path) -> list[str]:

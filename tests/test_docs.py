@@ -1,6 +1,7 @@
 """The examples in README and docs/ run, and the generated pages are up to date."""
 
 import importlib.util
+import math
 import re
 import shlex
 import shutil
@@ -14,16 +15,25 @@ import torch
 from typer.testing import CliRunner
 
 import hamiltone
+import hamiltone.runtime
 from corpora import reviews
+from hamiltone.audio import upper_band
 from hamiltone.cli import app
+from hamiltone.corpus import cluster
+from hamiltone.corpus import run as corpus_run
 from hamiltone.data.synthetic import speech
+from hamiltone.export import check
+from hamiltone.models import TextConfig, VisionConfig
 from hamiltone.nn import SharedScore
-from hamiltone.training import speech_recipe
+from hamiltone.runtime import enhancement, passages, preview, stream, survey
+from hamiltone.training import load_recipe, speech_recipe
 from streams import Counting
 from videos import make_video
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PAGE_LIMITS = ROOT / "web" / "src" / "files" / "limits.ts"
+WORDS = {2: "two", 4: "four", 8: "eight"}
 TOY = [
     "budget={steps=1}",
     "model={family='compact', channels=[2, 2], dilations=[1, 1], heads=1, layers=1, kernel_size=3}",
@@ -190,6 +200,50 @@ def test_the_page_on_live_sound_runs_and_tells_the_true_latencies():
         stream = hamiltone.Stream(round(1000 * float(rate)), Counting())
         assert stream.latency == int(samples)
         assert float(ms) == pytest.approx(stream.latency / float(rate), abs=0.05)
+
+
+def stated_limits() -> dict[str, list[str]]:
+    """What the guides say about limits, constants and defaults, by page, with the values of the code."""
+    live = hamiltone.runtime.resolve_model("live")
+    frame, step = (round(1000 * samples / live.sample_rate) for samples in (live.n_fft, live.hop))
+    faint, loud = (round(20 * math.log10(level)) for level in enhancement._USUAL_LEVELS)
+    classifier = VisionConfig()
+    grid = classifier.size // 2 ** (len(classifier.channels) - 1)
+    page_samples = float(found[1]) if (found := re.search(r"MOST_SAMPLES = (\S+);", PAGE_LIMITS.read_text())) else 0.0
+    page_minutes = int(page_samples / 48_000 / 60)
+    return {
+        "formats.md": [
+            f"at most {survey._MOST_CHANNELS} channels, {survey._HIGHEST_RATE:,} samples per second in each",
+            f"and {survey._MOST_PER_SECOND:,} in all",
+            f"the {1000 * passages.FADE_SECONDS:g} ms around it",
+            f"in bands of {upper_band._BAND_HZ / 1000:g} kHz",
+            f"the last {upper_band._MEMORY_SECONDS:g} seconds",
+            f"{preview._GAP:g} s of silence",
+        ],
+        "live.md": [
+            f"a frame of {frame} ms every {step} ms",
+            f"from {stream.LOWEST_RATE // 1000} to {stream.HIGHEST_RATE // 1000} kHz",
+            f"below {faint} dB or above +{loud} dB of full scale",
+        ],
+        "page.md": [f"{page_samples / 1e6:g} million samples ({page_minutes} minutes at 48 kHz in mono"],
+        "corpus.md": [
+            f"hands {corpus_run.ROUND:,} clips to Ray at a time, or {corpus_run.SHARE:,} per worker",
+            f"at most {WORDS[cluster._IN_FLIGHT]} batches of {WORDS[corpus_run.BATCH]} clips",
+        ],
+        "export.md": [f"onnxruntime and torch agree to {check.TOLERANCE:.0e}".replace("e-0", "e-")],
+        "vision.md": [
+            f"ResNet of {WORDS[len(classifier.channels)]} stages makes a {grid} × {grid} grid of tokens",
+            f"Transformer of {WORDS[classifier.layers]} layers",
+            f"# {load_recipe(ROOT / 'recipes' / 'cifar100_reduced.toml').budget.epochs} epochs of a narrower network",
+        ],
+        "text.md": [f"up to {TextConfig().limit} words"],
+    }
+
+
+def test_the_limits_that_the_guides_state_are_those_of_the_code():
+    for name, phrases in stated_limits().items():
+        text = " ".join((DOCS / name).read_text().split())
+        assert [phrase for phrase in phrases if phrase not in text] == [], name
 
 
 def test_the_rule_in_contributing_scores_as_it_says():

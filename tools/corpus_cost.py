@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hamiltone.benchmark.machine import this_machine
-from hamiltone.corpus import Clip, EnhanceStage, Job, Result
+from hamiltone.corpus import Clip, CorpusJob, EnhanceStage, Result
 from hamiltone.corpus.cluster import RayEngine
 from hamiltone.corpus.columns import batch_clips, result_columns
 from hamiltone.corpus.inputs import list_rows
@@ -79,7 +79,7 @@ def main() -> None:
 def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, Any]:
     there = itertools.cycle([row.clip for row in list_rows(folder, scratch / "out") if row.clip])
     clips = [replace(clip, id=f"{number}/{clip.id}") for number, clip in zip(range(given.clips), there, strict=False)]
-    job = Job(folder, scratch / "out")
+    job = CorpusJob(folder, scratch / "out")
     parts = [clips[first : first + BATCH] for first in range(0, len(clips), BATCH)]
     plain = ray = audio = written = read = 0.0
     paces = {"plain_pace": list[float](), "ray_pace": list[float]()}
@@ -106,7 +106,7 @@ def _work(folder: Path, scratch: Path, given: argparse.Namespace) -> dict[str, A
     return {**found, **(_ratings(clips[:11], job, found) if given.score else {})}
 
 
-def _ratings(clips: list[Clip], job: Job, figures: dict[str, Any]) -> dict[str, float]:
+def _ratings(clips: list[Clip], job: CorpusJob, figures: dict[str, Any]) -> dict[str, float]:
     """What DNSMOS adds to the core-hours per 1,000 hours and to the bytes read per second of audio."""
     stage = Timed(**{**job.stage_arguments(), "score": True})
     first = stage.enhance(clips[0])  # waits for the networks
@@ -135,7 +135,7 @@ def _watch(batches: Iterable[list[Result]]) -> tuple[list[Result], float]:
     return results, audio / (ends[-1] - ends[0])
 
 
-def _null(engine: RayEngine, job: Job) -> float:
+def _null(engine: RayEngine, job: CorpusJob) -> float:
     """Seconds of the driver per further clip, with workers that do nothing."""
     engine.stage = Null
     spent = []

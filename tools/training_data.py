@@ -19,9 +19,9 @@ import av
 import numpy as np
 import soundfile  # type: ignore[import-untyped]
 
-from hamiltone.audio.resampling import resample
+from hamiltone.audio.soxr_resampling import resample
 from hamiltone.data.files import decode
-from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level, decibels
+from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level, from_decibels
 from hamiltone.errors import InputError
 
 SUFFIXES = (".ogg", ".wav", ".mp3", ".flac", ".g722")
@@ -61,7 +61,7 @@ def has_silent_pauses(speech: Signal) -> bool:
     """Whether the quietest twentieth of the 20 ms frames lies far below the level of the speech."""
     frames = speech[: len(speech) // 320 * 320].reshape(-1, 320)
     floor = np.sqrt(np.percentile(np.square(frames).mean(1), 5))
-    return bool(floor < active_level(speech) * decibels(PAUSE_DB))
+    return bool(floor < active_level(speech) * from_decibels(PAUSE_DB))
 
 
 def prepare(job: Job) -> tuple[str, str, str, float]:
@@ -73,7 +73,7 @@ def prepare(job: Job) -> tuple[str, str, str, float]:
         return kind, source, voice, 0.0
     if kind != "speech":
         sound = sound[: LONGEST * SAMPLE_RATE]
-    too_quiet = active_level(sound) < decibels(-60.0)
+    too_quiet = active_level(sound) < from_decibels(-60.0)
     if len(sound) < SHORTEST[kind] * SAMPLE_RATE or too_quiet or (kind == "speech" and not has_silent_pauses(sound)):
         return kind, source, voice, 0.0
     target.parent.mkdir(parents=True, exist_ok=True)

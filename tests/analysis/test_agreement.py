@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from hamiltone.analysis.agreement import (
-    PAIRS,
+    COMPONENT_PAIRS,
     agreement,
     agreement_of,
     layer_agreement,
@@ -29,13 +29,13 @@ def test_shifted_maps_never_agree():
 
 def test_a_pair_that_agrees_is_told_from_those_that_do_not():
     rates = agreement(one_hot([0, 1, 1, 2]))[0, 0]
-    assert rates.tolist() == [1.0 if pair == (1, 2) else 0.0 for pair in PAIRS]
+    assert rates.tolist() == [1.0 if pair == (1, 2) else 0.0 for pair in COMPONENT_PAIRS]
 
 
 def test_equation_20_query_by_query():
     maps = torch.rand(2, 3, 4, 15, 15)
     rates = agreement(maps)
-    for column, (m, n) in enumerate(PAIRS):
+    for column, (m, n) in enumerate(COMPONENT_PAIRS):
         for head in range(3):
             matches = [maps[1, head, m, t].argmax() == maps[1, head, n, t].argmax() for t in range(15)]
             assert rates[1, head, column].item() == pytest.approx(sum(matches) / 15)
@@ -68,7 +68,7 @@ def test_the_study_averages_over_utterances_layers_heads_and_pairs():
     top = agreement_of([utterance_rates(one) for one in utterances])
     rates = torch.stack([torch.stack([layer_agreement(r) for r in one.values()]) for one in utterances])
     assert top.overall.mean == pytest.approx(rates.mean().item())
-    assert top.pairs["1-3"].mean == pytest.approx(rates[..., PAIRS.index((1, 3))].mean().item())
+    assert top.pairs["1-3"].mean == pytest.approx(rates[..., COMPONENT_PAIRS.index((1, 3))].mean().item())
     assert [(head.layer, head.head) for head in top.heads] == [("0", 0), ("0", 1), ("1", 0), ("1", 1)]
     assert top.heads[2].rate.mean == pytest.approx(rates[:, 1, 0].mean().item())
     assert top.chance == pytest.approx((1 / 10 + 1 / 20 + 1 / 10) / 3)

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from hamiltone.analysis.agreement import PAIRS, study_agreement
+from hamiltone.analysis.agreement import COMPONENT_PAIRS, study_agreement
 from hamiltone.analysis.maps import map_distances, relative_entropy, study_maps
 from hamiltone.nn import HamiltonAttention
 
@@ -17,7 +17,7 @@ def test_the_distance_is_that_of_scipy():
     distance = pytest.importorskip("scipy.spatial.distance")
     maps = torch.rand(1, 1, 4, 3, 6, dtype=torch.float64).softmax(-1)
     found = map_distances(maps)
-    for column, (a, b) in enumerate(PAIRS):
+    for column, (a, b) in enumerate(COMPONENT_PAIRS):
         for query in range(3):
             expected = distance.jensenshannon(maps[0, 0, a, query], maps[0, 0, b, query], base=2)
             assert found[0, 0, column, query].item() == pytest.approx(expected, abs=1e-9)

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import clips
 from hamiltone.cli import app
-from hamiltone.cli.corpus_page import figures, page, progress_page
+from hamiltone.cli.corpus_progress import figures, progress_display, progress_table
 from hamiltone.corpus.run import Status, in_process
 from hamiltone.errors import InputError
 
@@ -68,7 +68,7 @@ def test_without_the_extra_one_line_names_it(tmp_path, monkeypatch):
     assert str(result.exception) == 'hamiltone corpus needs ray: pip install "hamiltone[corpus]"'
 
 
-def test_the_page_shows_clips_hours_pace_time_left_errors_and_workers():
+def test_the_table_shows_clips_hours_pace_time_left_errors_and_workers():
     shown = figures(STATUS)
     assert shown == {
         "clips": "30 of 100",
@@ -79,14 +79,14 @@ def test_the_page_shows_clips_hours_pace_time_left_errors_and_workers():
         "workers": "3",
     }
     console = Console(file=StringIO(), force_terminal=True, width=80)
-    with progress_page(console) as tick:
+    with progress_display(console) as tick:
         tick(STATUS)
-    console.print(page(STATUS))
+    console.print(progress_table(STATUS))
     assert "30 of 100" in console.file.getvalue()
 
 
 def test_where_there_is_no_terminal_lines_come_now_and_then_and_at_the_end(capsys):
-    with progress_page(Console(file=StringIO()), every=1000) as tick:
+    with progress_display(Console(file=StringIO()), every=1000) as tick:
         tick(STATUS)
         tick(STATUS)
         tick(Status(100, 100, 2, 5400.0, 10.0, 20, 3))

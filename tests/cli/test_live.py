@@ -18,8 +18,8 @@ from hamiltone.cli import live as verb
 from hamiltone.errors import InputError
 from hamiltone.models import Header, save_checkpoint
 from hamiltone.runtime import Stream
-from hamiltone.runtime.device import Session, run_device
 from hamiltone.runtime.interrupt import Interrupt
+from hamiltone.runtime.sound_device import Session, run_device
 from streams import SMALL, Counting, streaming_model, untrained
 
 NOISE = (0.1 * np.random.default_rng(0).standard_normal((12_000, 2))).astype(np.float32)

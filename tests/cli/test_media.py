@@ -196,11 +196,11 @@ def test_folders_behind_links_are_entered_once(run: Any) -> None:
 
 
 def test_a_folder_takes_every_suffix_that_is_written() -> None:
-    from hamiltone.runtime.jobs import _is_recording
+    from hamiltone.runtime.jobs import is_recording
 
     named = {".m4v", ".ts", ".mp2", ".wv", ".tta", ".aac", ".ac3", ".mp4", ".mkv", ".mov", ".webm", ".m4a"}
     assert named <= set(formats.WRITTEN_SUFFIXES)
-    assert all(_is_recording(Path(f"a{suffix.upper()}")) for suffix in formats.WRITTEN_SUFFIXES | formats.READ_SUFFIXES)
+    assert all(is_recording(Path(f"a{suffix.upper()}")) for suffix in formats.WRITTEN_SUFFIXES | formats.READ_SUFFIXES)
 
 
 @pytest.mark.parametrize("strength", ["0", "1"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import clips
-from hamiltone.corpus import Clip, EnhanceStage, Job, Result, cluster, run_corpus
+from hamiltone.corpus import Clip, CorpusJob, EnhanceStage, Result, cluster, run_corpus
 
 ray: Any = pytest.importorskip("ray", reason="needs the extra corpus")
 pytest.importorskip("ray.data", reason="needs the extra corpus")
@@ -38,7 +38,7 @@ def source(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory) -> dict[str, str]:
     output = tmp_path_factory.mktemp("whole") / "out"
-    run_corpus(Job(source, output, MODEL))
+    run_corpus(CorpusJob(source, output, MODEL))
     return clips.digests(output)
 
 
@@ -103,11 +103,11 @@ def test_a_worker_reserves_the_memory_that_it_takes_or_all_that_a_node_has(tmp_p
         {"Alive": alive, "Resources": {"memory": size}} for alive, size in ((True, 1e8), (True, 9e9), (False, 9e9))
     ]
     graph, torch, rated = (
-        cluster._memory(Job(tmp_path, tmp_path, model, score=score), nodes)
+        cluster._memory(CorpusJob(tmp_path, tmp_path, model, score=score), nodes)
         for model, score in (("compact", False), ("toy", False), ("compact", True))
     )
     assert 250e6 < graph < torch and graph < rated < 9e9
-    assert cluster._memory(Job(tmp_path, tmp_path), nodes[:1]) == 1e8
+    assert cluster._memory(CorpusJob(tmp_path, tmp_path), nodes[:1]) == 1e8
 
 
 def test_a_pool_of_workers_with_one_clip_each_grows():
@@ -139,7 +139,7 @@ def test_a_pool_in_a_long_clip_is_not_given_up_and_one_without_hope_is(fake, mon
         looks.clear()
         clip = Clip("a", "/none", offset=0.0, duration=seconds)
         engine = cluster.RayEngine((1, 1), "auto")
-        assert list(engine._run({"a": clip}, Job(Path("in"), Path("out")), 8, {"a", "b"}, 1)) == []
+        assert list(engine._run({"a": clip}, CorpusJob(Path("in"), Path("out")), 8, {"a", "b"}, 1)) == []
         counts.append(len(looks))
     assert counts[0] < 5 and counts[1] > 900
 
@@ -172,7 +172,7 @@ def test_a_clip_that_takes_its_worker_with_it_is_an_error_and_no_dead_job(nodes,
             return super().enhance(clip)
 
     with cluster.RayEngine((1, 1), nodes.address, Fragile) as engine:
-        summary = run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL), engine)
+        summary = run_corpus(CorpusJob(tmp_path / "in", tmp_path / "out", MODEL), engine)
     assert (summary.enhanced, summary.errors) == (3, 1)
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
     assert row["id"] == "speaker0/take_0002.wav" and "worker died" in str(row["error"])
@@ -186,7 +186,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
 
     with cluster.RayEngine((2, 2), nodes.address) as engine:
 
-        def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+        def failing(chosen: list[Clip], job: CorpusJob, batch: int) -> Iterator[list[Result]]:
             for results in engine(chosen, job, batch):  # called again for clips that were lost
                 yield results
                 worker = int(str(results[0].worker).split(":")[1])
@@ -197,7 +197,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
                     os.kill(worker, signal.SIGKILL)
                     killed.add(worker)
 
-        summary = run_corpus(Job(source, tmp_path / "out", MODEL), failing)
+        summary = run_corpus(CorpusJob(source, tmp_path / "out", MODEL), failing)
     assert len(killed) == 2 and lost == [second]
     assert (summary.enhanced, summary.errors, summary.new) == (48, 0, 48)
     assert clips.digests(tmp_path / "out") == whole
@@ -205,7 +205,7 @@ def test_workers_and_a_node_are_killed_and_every_clip_comes_once_as_in_one_proce
 
 KILLED = """
 import os, pathlib, signal, sys
-from hamiltone.corpus import Job, run_corpus
+from hamiltone.corpus import CorpusJob, run_corpus
 from hamiltone.corpus.cluster import RayEngine
 
 def tick(status):
@@ -213,7 +213,7 @@ def tick(status):
         os.kill(os.getpid(), signal.SIGKILL)
 
 with RayEngine((1, 2)) as engine:
-    run_corpus(Job(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]), engine, tick)
+    run_corpus(CorpusJob(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]), engine, tick)
 """
 
 

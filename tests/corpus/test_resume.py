@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Clip, Job, in_process, run_corpus
+from hamiltone.corpus import Clip, CorpusJob, in_process, run_corpus
 from hamiltone.corpus.stage import target
 from hamiltone.errors import InputError
 from hamiltone.weights import graphs
@@ -30,14 +30,14 @@ def source(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "out"
-    run_corpus(Job(source, output, MODEL))
+    run_corpus(CorpusJob(source, output, MODEL))
     return output
 
 
 def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
     clips.write_clip(tmp_path / "there.wav", 0, seconds=0.5)
     rows = [{"audio_filepath": "late.wav"}, {"audio_filepath": "there.wav"}]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
+    job = CorpusJob(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
     assert run_corpus(job).errors == 1
     clips.write_clip(tmp_path / "late.wav", 1, seconds=0.5)
     summary = run_corpus(job)
@@ -45,7 +45,7 @@ def test_what_failed_is_tried_again_by_the_same_call(tmp_path):
 
 
 def test_a_second_run_is_kept_out_while_one_writes(source, tmp_path):
-    job = Job(source, tmp_path / "out", MODEL)
+    job = CorpusJob(source, tmp_path / "out", MODEL)
 
     def engine(chosen, job, batch):
         with pytest.raises(InputError, match="another hamiltone corpus"):
@@ -64,7 +64,7 @@ def test_what_an_engine_loses_is_tried_alone_and_only_then_an_error(source, tmp_
         lost = 0 if chosen[0].id != poison else 3 if batch > 1 else 2
         yield from in_process(chosen[lost:], job, batch)
 
-    job = Job(source, tmp_path / "out", MODEL)
+    job = CorpusJob(source, tmp_path / "out", MODEL)
     written = job.output / target(Clip(poison, poison), "flac")
     written.parent.mkdir(parents=True)
     (job.output / ".hamiltone").mkdir()
@@ -80,7 +80,7 @@ def test_what_an_engine_loses_is_tried_alone_and_only_then_an_error(source, tmp_
 
 def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):
     source = clips.folder(tmp_path / "in", 2, seconds=0.2)
-    job = Job(source, tmp_path / "out", MODEL)
+    job = CorpusJob(source, tmp_path / "out", MODEL)
 
     def engine(chosen, job, batch):
         yield from in_process(chosen, job, batch)
@@ -98,7 +98,7 @@ def test_a_result_that_vanished_or_shrank_is_made_again(source, whole):
     first, second, *_ = sorted((whole / "audio").rglob("*.flac"))
     first.unlink()
     os.truncate(second, 100)
-    assert run_corpus(Job(source, whole, MODEL)).new == 2
+    assert run_corpus(CorpusJob(source, whole, MODEL)).new == 2
     assert clips.digests(whole) == before
 
 
@@ -106,7 +106,7 @@ def test_a_row_that_names_another_sound_than_before_is_done_again(tmp_path):
     clips.write_clip(tmp_path / "long.wav", 0, seconds=0.6)
     clips.write_clip(tmp_path / "short.wav", 1, seconds=0.2)
     rows = [{"id": "a", "audio_filepath": "long.wav"}, {"id": "b", "audio_filepath": "short.wav"}]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
+    job = CorpusJob(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL)
     run_corpus(job)
     assert run_corpus(job).new == 0
 
@@ -126,12 +126,12 @@ def test_a_start_that_was_killed_before_it_wrote_its_settings_is_no_foreign_fold
     state = tmp_path / "out" / ".hamiltone"
     state.mkdir(parents=True)
     (state / ".run.json.0123abcd.part").write_bytes(b'{"input"')
-    assert run_corpus(Job(source, tmp_path / "out", MODEL)).enhanced == 6
+    assert run_corpus(CorpusJob(source, tmp_path / "out", MODEL)).enhanced == 6
     assert clips.digests(tmp_path / "out") == clips.digests(whole)
 
 
 def test_settings_that_are_damaged_are_one_line(source, tmp_path):
-    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
+    job = CorpusJob(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
     run_corpus(job)
     for content in (b"\xff\xfe{", b"[1]", b""):
         (job.output / ".hamiltone" / "run.json").write_bytes(content)
@@ -140,7 +140,7 @@ def test_settings_that_are_damaged_are_one_line(source, tmp_path):
 
 
 def test_a_bundled_model_that_changed_under_its_name_does_not_go_on_with_what_the_old_one_began(tmp_path, monkeypatch):
-    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", None)
+    job = CorpusJob(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", None)
     run_corpus(job)
     assert run_corpus(replace(job, model="compact")).new == 0  # the same one by its name
     before, other = clips.digests(job.output), graphs()["live.window"]
@@ -151,7 +151,7 @@ def test_a_bundled_model_that_changed_under_its_name_does_not_go_on_with_what_th
 
 
 def test_another_version_of_the_engine_does_not_go_on_either(tmp_path, monkeypatch):
-    job = Job(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
+    job = CorpusJob(clips.folder(tmp_path / "in", 1, seconds=0.2), tmp_path / "out", MODEL)
     run_corpus(job)
     monkeypatch.setattr("hamiltone.corpus.run.version", lambda name: "0.1")
     with pytest.raises(InputError, match=r"with engine 'onnxruntime .*' instead of 'onnxruntime 0.1'"):
@@ -160,8 +160,8 @@ def test_another_version_of_the_engine_does_not_go_on_either(tmp_path, monkeypat
 
 KILLED = """
 import pathlib, signal, sys
-from hamiltone.corpus import Job, run_corpus
-job = Job(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
+from hamiltone.corpus import CorpusJob, run_corpus
+job = CorpusJob(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
 signal.setitimer(signal.ITIMER_PROF, float(sys.argv[4]))  # seconds of the processor; Python has no handler for it
 run_corpus(job)
 """
@@ -170,7 +170,7 @@ run_corpus(job)
 def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal_each_time(source, whole, tmp_path):
     """The process ends at once in the middle of clips, of writes and of the manifests; nothing half-written counts."""
     started = time.process_time()
-    run_corpus(Job(source, tmp_path / "measured", MODEL))
+    run_corpus(CorpusJob(source, tmp_path / "measured", MODEL))
     spent, rng = time.process_time() - started, random.Random(0)
     for turn in range(5):
         output = tmp_path / f"out{turn}"
@@ -178,5 +178,5 @@ def test_killed_at_five_random_moments_and_resumed_the_output_is_byte_equal_each
         assert subprocess.run([sys.executable, "-c", KILLED, *given]).returncode == -signal.SIGPROF
         for path in (output / "audio").rglob("*.flac"):
             soundfile.read(path)  # whatever has a name is whole
-        assert run_corpus(Job(source, output, MODEL)).enhanced == 6
+        assert run_corpus(CorpusJob(source, output, MODEL)).enhanced == 6
         assert clips.digests(output) == clips.digests(whole)

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Job, Result, run_corpus
+from hamiltone.corpus import CorpusJob, Result, run_corpus
 from hamiltone.errors import InputError
 
 MODEL = "compact"
@@ -22,7 +22,7 @@ def source(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "out"
-    run_corpus(Job(source, output, MODEL))
+    run_corpus(CorpusJob(source, output, MODEL))
     return output
 
 
@@ -47,7 +47,7 @@ def test_the_results_are_those_of_the_file_path(source, whole, tmp_path):
 def test_rate_and_channels_are_kept_and_the_originals_are_not_touched(tmp_path):
     clips.write_clip(tmp_path / "in" / "stereo.wav", 1, seconds=0.5, rate=22_050, channels=2)
     before = clips.digests(tmp_path / "in")
-    run_corpus(Job(tmp_path / "in", tmp_path / "out", MODEL, format="wav"))
+    run_corpus(CorpusJob(tmp_path / "in", tmp_path / "out", MODEL, format="wav"))
     (result,) = (tmp_path / "out" / "audio").rglob("*.wav")
     info = soundfile.info(result)
     assert (info.samplerate, info.channels, info.frames, info.subtype) == (22_050, 2, 11_025, "PCM_16")
@@ -69,7 +69,7 @@ def test_the_noise_estimate_is_the_same_for_a_clip_that_was_made_softer(tmp_path
     soundfile.write(tmp_path / "in" / "loud.wav", 2 * loud / np.abs(loud).max(), 16_000, subtype="FLOAT")
     found = []
     for format in ("wav", "flac"):  # which holds the peaks, and which does not
-        run_corpus(Job(tmp_path / "in", tmp_path / format, MODEL, format=format))
+        run_corpus(CorpusJob(tmp_path / "in", tmp_path / format, MODEL, format=format))
         found += clips.rows(tmp_path / format / "manifest.jsonl")
     assert found[0]["note"] is None and "softer" in str(found[1]["note"])
     for name in ("noise_db", "snr_db"):
@@ -90,7 +90,7 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
         {"audio_filepath": str(good), "offset": 5.0, "duration": 1.0},
         {"audio_filepath": "good.wav", "text": "three"},
     ]
-    summary = run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
+    summary = run_corpus(CorpusJob(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
     assert (summary.clips, summary.enhanced, summary.errors) == (8, 2, 6)
     assert [row["text"] for row in clips.rows(tmp_path / "out" / "manifest.jsonl")] == ["two", "three"]
     errors = clips.rows(tmp_path / "out" / "errors.jsonl")
@@ -105,13 +105,15 @@ def test_bad_rows_become_errors_and_the_others_go_on(tmp_path):
 
 def test_shards_and_parts_give_what_the_same_sound_in_a_file_gives(tmp_path):
     clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=1.0)
-    run_corpus(Job(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", MODEL))
-    run_corpus(Job(tmp_path / "in", tmp_path / "folder", MODEL))
+    run_corpus(CorpusJob(clips.shard(tmp_path / "a.tar", [clip]), tmp_path / "tar", MODEL))
+    run_corpus(CorpusJob(tmp_path / "in", tmp_path / "folder", MODEL))
     part = {"audio_filepath": "in/one.wav", "offset": 0.25, "duration": 0.5}
-    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", [part]), tmp_path / "part", MODEL))
+    run_corpus(CorpusJob(clips.manifest(tmp_path / "m.jsonl", [part]), tmp_path / "part", MODEL))
     samples, _ = soundfile.read(clip, dtype="int16")
     soundfile.write(tmp_path / "cut.wav", samples[4000:12_000], 16_000)
-    run_corpus(Job(clips.manifest(tmp_path / "n.jsonl", [{"audio_filepath": "cut.wav"}]), tmp_path / "cut", MODEL))
+    run_corpus(
+        CorpusJob(clips.manifest(tmp_path / "n.jsonl", [{"audio_filepath": "cut.wav"}]), tmp_path / "cut", MODEL)
+    )
 
     def sound(output: str) -> bytes:
         (path,) = (tmp_path / output / "audio").rglob("*.flac")
@@ -127,7 +129,7 @@ def test_a_tar_that_ends_in_the_middle_is_a_row_of_the_error_manifest(tmp_path):
     clip = clips.write_clip(tmp_path / "in" / "one.wav", 3, seconds=0.5)
     shard = clips.shard(tmp_path / "a.tar", [clip] * 3)
     os.truncate(shard, 40_000)
-    summary = run_corpus(Job(shard, tmp_path / "out", MODEL))
+    summary = run_corpus(CorpusJob(shard, tmp_path / "out", MODEL))
     assert summary.enhanced and summary.errors
     assert any("ends in the middle" in str(row["error"]) for row in clips.rows(tmp_path / "out" / "errors.jsonl"))
 
@@ -135,11 +137,11 @@ def test_a_tar_that_ends_in_the_middle_is_a_row_of_the_error_manifest(tmp_path):
 def test_a_filter_divides_the_manifest_and_another_one_costs_no_work(source, whole):
     ids = [row["id"] for row in clips.rows(whole / "manifest.jsonl")]
     middle = sorted(row["snr_db"] for row in clips.rows(whole / "manifest.jsonl"))[3]
-    summary = run_corpus(Job(source, whole, MODEL, keep=f"snr_db >= {middle}"))
+    summary = run_corpus(CorpusJob(source, whole, MODEL, keep=f"snr_db >= {middle}"))
     kept, dropped = (clips.rows(whole / f"{name}.jsonl") for name in ("manifest", "dropped"))
     assert (len(kept), len(dropped), summary.new) == (3, 3, 0)
     assert min(row["snr_db"] for row in kept) > max(row["snr_db"] for row in dropped)
-    run_corpus(Job(source, whole, MODEL))
+    run_corpus(CorpusJob(source, whole, MODEL))
     assert [row["id"] for row in clips.rows(whole / "manifest.jsonl")] == ids
     assert not (whole / "dropped.jsonl").exists()
 
@@ -167,7 +169,9 @@ def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change
     elsewhere = clips.folder(tmp_path / "elsewhere", 1, seconds=0.2)
     paths = {"elsewhere": elsewhere, "source": source, "full": tmp_path / "full"}
     given = {"source": source, "output": whole, "model": MODEL, **change}
-    job = Job(**{name: paths.get(value, value) if isinstance(value, str) else value for name, value in given.items()})
+    job = CorpusJob(
+        **{name: paths.get(value, value) if isinstance(value, str) else value for name, value in given.items()}
+    )
     with pytest.raises(InputError, match=words) as error:
         run_corpus(job)
     assert "\n" not in str(error.value)
@@ -179,7 +183,7 @@ def test_fields_that_the_run_writes_itself_are_refused(tmp_path, name):
     clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)
     source = clips.manifest(tmp_path / "m.jsonl", [{"audio_filepath": "a.wav", name: 3}])
     with pytest.raises(InputError, match=f"'{name}'"):
-        run_corpus(Job(source, tmp_path / "out", MODEL))
+        run_corpus(CorpusJob(source, tmp_path / "out", MODEL))
 
 
 def test_every_row_has_an_id_its_own_or_the_one_by_which_the_run_knows_it(tmp_path):
@@ -187,7 +191,7 @@ def test_every_row_has_an_id_its_own_or_the_one_by_which_the_run_knows_it(tmp_pa
         clips.write_clip(tmp_path / f"{name}.wav", 0, seconds=0.2)
     rows = [{"id": "", "audio_filepath": "a.wav"}, {"id": None, "audio_filepath": "b.wav"}]
     rows += [{"id": 7, "audio_filepath": "c.wav"}, {"audio_filepath": "d.wav"}, {"id": "", "audio_filepath": "e.wav"}]
-    run_corpus(Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
+    run_corpus(CorpusJob(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL))
     assert [row["id"] for row in clips.rows(tmp_path / "out" / "manifest.jsonl")] == ["a.wav", "b.wav", 7, "d.wav"]
     assert [row["id"] for row in clips.rows(tmp_path / "out" / "errors.jsonl")] == ["e.wav"]
 
@@ -206,7 +210,7 @@ def test_a_round_grows_with_the_workers_that_share_it(source, tmp_path, monkeypa
 
     few, many = Engine(2), Engine(4)
     for engine in (few, many):
-        run_corpus(Job(source, tmp_path / f"out{engine.most}", MODEL), engine)
+        run_corpus(CorpusJob(source, tmp_path / f"out{engine.most}", MODEL), engine)
     assert (few.given, many.given) == ([3, 3], [4, 2])
 
 
@@ -214,7 +218,9 @@ def test_scores_come_before_and_after_and_can_be_filtered_by(tmp_path):
     pytest.importorskip("speechmos", reason="needs the extra metrics")
     clip = clips.write_clip(tmp_path / "clip.wav", 0, seconds=2.4)  # which DNSMOS rates in one window
     rows = [{"audio_filepath": str(clip)}]
-    job = Job(clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL, score=True, keep="dnsmos_ovrl > 0.5")
+    job = CorpusJob(
+        clips.manifest(tmp_path / "m.jsonl", rows), tmp_path / "out", MODEL, score=True, keep="dnsmos_ovrl > 0.5"
+    )
     assert run_corpus(job).enhanced == 1
     (row,) = clips.rows(tmp_path / "out" / "manifest.jsonl")
     from hamiltone.metrics import dnsmos_ratings

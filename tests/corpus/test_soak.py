@@ -23,7 +23,7 @@ import pytest
 import soundfile
 
 import clips
-from hamiltone.corpus import Clip, EnhanceStage, Job, Result, run_corpus
+from hamiltone.corpus import Clip, CorpusJob, EnhanceStage, Result, run_corpus
 from hamiltone.corpus.cluster import RayEngine
 
 pytest.importorskip("ray", reason="needs the extra corpus")
@@ -77,7 +77,7 @@ def source(tmp_path_factory) -> Path:
 def alone(source, tmp_path_factory) -> dict[str, str]:
     """What one process makes of the clips."""
     output = tmp_path_factory.mktemp("alone") / "out"
-    assert run_corpus(Job(source, output)).enhanced == COUNT
+    assert run_corpus(CorpusJob(source, output)).enhanced == COUNT
     return clips.digests(output)
 
 
@@ -89,7 +89,7 @@ def test_killed_workers_and_a_lost_node_change_nothing_and_no_worker_grows(sourc
     try:
         with RayEngine((2, 4), nodes.address, weighing_stage()) as engine:
 
-            def failing(chosen: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+            def failing(chosen: list[Clip], job: CorpusJob, batch: int) -> Iterator[list[Result]]:
                 nonlocal lost
                 done = 0
                 for results in engine(chosen, job, batch):
@@ -103,7 +103,7 @@ def test_killed_workers_and_a_lost_node_change_nothing_and_no_worker_grows(sourc
                         nodes.remove_node(second, allow_graceful=False)
                         lost = True
 
-            summary = run_corpus(Job(source, tmp_path / "out"), failing)
+            summary = run_corpus(CorpusJob(source, tmp_path / "out"), failing)
     finally:
         nodes.shutdown()
     print(f"killed workers {killed}, and a node: {lost}; {summary}")
@@ -140,7 +140,7 @@ def test_a_driver_killed_at_five_random_moments_leaves_what_is_resumed_byte_by_b
         print(f"killed with {before} of {COUNT} clips in the list")
         copy = tmp_path / f"copy{turn}"
         shutil.copytree(output, copy, ignore=shutil.ignore_patterns("*.part"))
-        assert run_corpus(Job(source, copy)).enhanced == COUNT
+        assert run_corpus(CorpusJob(source, copy)).enhanced == COUNT
         assert clips.digests(copy) == alone
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -159,7 +159,7 @@ def test_the_memory_of_a_worker_is_constant_with_a_very_long_clip_among_short_on
             return replace(result, note=f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
 
     with RayEngine((1, 1), stage=Measured) as engine:
-        assert run_corpus(Job(folder, tmp_path / "out"), engine).errors == 0
+        assert run_corpus(CorpusJob(folder, tmp_path / "out"), engine).errors == 0
     peaks = [int(str(row["note"])) for row in clips.rows(tmp_path / "out" / "manifest.jsonl")]
     print(f"{MINUTES} minutes after nine clips; the highest memory of the worker so far, in MB: {peaks}")
     assert peaks[-1] - peaks[8] < 30

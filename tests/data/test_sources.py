@@ -8,7 +8,7 @@ import soxr
 
 from hamiltone.data.files import FileRecordings
 from hamiltone.data.pairs import FOLDERS, scan_voicebank, split_speakers
-from hamiltone.data.signals import active_level, decibels
+from hamiltone.data.signals import active_level, from_decibels
 from hamiltone.data.sources import Babble, MadeNoise, NoiseBlend, PairAudio, PairNoise, RecordedNoise
 from hamiltone.data.synthetic import NOMINAL_DB
 from hamiltone.errors import InputError
@@ -68,7 +68,7 @@ def test_short_recordings_are_filled_up_by_the_same_speaker(audio: PairAudio) ->
 def test_speech_comes_at_the_level_of_its_whole_recording(audio: PairAudio) -> None:
     pool = audio.speech()
     whole = pool.segment(np.random.default_rng(0), 0, audio.frames(0))
-    assert active_level(whole) == pytest.approx(decibels(NOMINAL_DB), rel=1e-3)
+    assert active_level(whole) == pytest.approx(from_decibels(NOMINAL_DB), rel=1e-3)
 
 
 def test_babble_is_never_of_the_speaker_it_disturbs(audio: PairAudio) -> None:
@@ -125,7 +125,7 @@ def test_a_second_layer_lies_up_to_15_db_below() -> None:
     blend = NoiseBlend([(1.0, Constant(1))], layered=1)
     rng = np.random.default_rng(0)
     drawn = [float(blend(rng, 1, "")[0]) for _ in range(200)]
-    assert 1 + decibels(-15) <= min(drawn) < max(drawn) <= 2
+    assert 1 + from_decibels(-15) <= min(drawn) < max(drawn) <= 2
 
 
 def test_a_blend_of_nothing_is_refused() -> None:

@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 
-from hamiltone.data.signals import active_level, decibels
+from hamiltone.data.signals import active_level, from_decibels
 from hamiltone.data.synthetic import NOMINAL_DB, speech
 
 
@@ -21,7 +21,7 @@ def test_speech_of_any_length_comes_at_its_nominal_level(length: int) -> None:
         assert signal.dtype == np.float32
         assert np.isfinite(signal).all()
         if length >= 16000:
-            assert active_level(signal) == pytest.approx(decibels(NOMINAL_DB), rel=1e-4)
+            assert active_level(signal) == pytest.approx(from_decibels(NOMINAL_DB), rel=1e-4)
 
 
 def test_speech_pauses_and_speaks() -> None:

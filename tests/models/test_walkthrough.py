@@ -81,7 +81,7 @@ def test_the_walk_from_the_command_line_has_the_shapes_of_the_page(tmp_path, mon
 
     spy(monkeypatch, SoundFileReader, "read", keep("read"))
     spy(monkeypatch, SoundFileWriter, "write", keep("write", place=1))
-    spy(monkeypatch, enhancement, "resample", keep("low"))
+    spy(monkeypatch, enhancement, "resample_whole", keep("low"))
     spy(monkeypatch, enhancement, "stft", keep("stft"))
     spy(monkeypatch, enhancement, "istft", keep("inverse"))
     spy(monkeypatch, Enhancer, "gain", keep("reference", place=1))

@@ -8,10 +8,10 @@ from hamiltone import markdown
 from hamiltone.errors import InputError
 from hamiltone.paper.claims import CLAIMS
 from hamiltone.paper.pages import results_page, verdict_table, write_pages
-from hamiltone.paper.pages.gradient_views import describe, sweep_list
+from hamiltone.paper.pages.gradient_views import in_words, sweep_list
 from hamiltone.paper.pages.items import ITEMS, expand, measurements
-from hamiltone.paper.pages.rows import row
 from hamiltone.paper.pages.section import Section
+from hamiltone.paper.pages.table_rows import row
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, ModelSpeeds, Quality, SpeedCell, SystemScores
 from hamiltone.paper.store import Stored, read_results, write_result
@@ -186,7 +186,7 @@ def test_findings_say_which_settings_of_the_sweep_land_near_table_7():
     near = replace(settings.landings[3], shared=around(printed["shared"].value, 1e-5), hamilton=around(4.87e-4, 1e-6))
     landings = (*settings.landings[:3], near, *settings.landings[4:])
     text = sweep_list({"gradient-settings": Stored("", MADE, replace(settings, landings=landings))})
-    assert f"Within 5 % of both of Table 7's norms: {describe(near)}." in text
-    assert f"Nearest to both: {describe(near)}; 1.72e-03 (1.71e-03 to 1.73e-03) and 4.87e-04 (4.86e-04" in text
+    assert f"Within 5 % of both of Table 7's norms: {in_words(near)}." in text
+    assert f"Nearest to both: {in_words(near)}; 1.72e-03 (1.71e-03 to 1.73e-03) and 4.87e-04 (4.86e-04" in text
     text = sweep_list({"gradient-settings": Stored("", MADE, settings)})
-    assert "norms: no setting." in text and f"Within 5 % of the paper's 0.88: {describe(settings.landings[0])};" in text
+    assert "norms: no setting." in text and f"Within 5 % of the paper's 0.88: {in_words(settings.landings[0])};" in text

@@ -12,7 +12,7 @@ from hamiltone.errors import InputError
 from hamiltone.paper.measure.speech import read_reports
 from hamiltone.paper.pages.items import ITEMS, expand, measurements
 from hamiltone.paper.results import TYPES, LayerSpeed, LayerSpeeds, Quality, SystemScores
-from hamiltone.paper.store import ModelFacts, Stored, decode, read_result, read_results, write_result
+from hamiltone.paper.store import ModelFacts, Stored, from_plain, read_result, read_results, write_result
 
 SPEEDS = LayerSpeeds((LayerSpeed(512, {"shared": 1.5}, around(2.0)),))
 
@@ -65,9 +65,9 @@ def test_the_files_of_others_and_of_other_versions_are_refused(tmp_path):
 
 def test_what_is_no_number_is_refused():
     with pytest.raises((TypeError, ValueError)):
-        decode(float, "many")
+        from_plain(float, "many")
     with pytest.raises(TypeError):
-        decode(int, None)
+        from_plain(int, None)
 
 
 def test_the_results_of_this_repository_name_a_commit_and_a_command_that_makes_them():

@@ -23,7 +23,7 @@ from hamiltone.nn import ComponentScore, QAttention, make_rule
 from hamiltone.paper.measure import twins, variants
 from hamiltone.paper.measure.study import Options, Study
 from hamiltone.paper.measure.twins import Trained, ablation, compare_runs
-from hamiltone.paper.measure.variants import VARIANTS, Job, finish, finish_all, jobs, train
+from hamiltone.paper.measure.variants import VARIANTS, AblationRun, ablation_runs, finish, finish_all, train
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import METRICS
 from hamiltone.paper.store import read_result
@@ -64,9 +64,9 @@ def test_all_but_shared_scores_have_four_maps_for_one():
 
 
 def test_runs_come_seed_by_seed():
-    wanted = jobs(Path("r"), Path("runs"), Path("data"), 3)
-    assert [job.seed for job in wanted[: len(VARIANTS)]] == [0] * len(VARIANTS) and len(wanted) == 3 * len(VARIANTS)
-    assert len({job.folder for job in wanted}) == len(wanted)
+    wanted = ablation_runs(Path("r"), Path("runs"), Path("data"), 3)
+    assert [run.seed for run in wanted[: len(VARIANTS)]] == [0] * len(VARIANTS) and len(wanted) == 3 * len(VARIANTS)
+    assert len({run.folder for run in wanted}) == len(wanted)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -74,12 +74,12 @@ def test_a_variant_is_trained_as_such_and_a_finished_run_is_found_again(tmp_path
     pytest.importorskip("lightning_fabric", reason="training needs hamiltone[train]")
     monkeypatch.setattr("hamiltone.training.device.tune_cpu", lambda: None)  # it would outlive the test
     (variant,) = (one for one in VARIANTS if one.name == "head-is-component")
-    job = Job(variant, 0, small_toy(tmp_path / "toy.toml"), tmp_path / "run", tmp_path)
-    train(job)
-    before = job.checkpoint.stat().st_mtime_ns
-    train(job)
-    assert job.checkpoint.stat().st_mtime_ns == before
-    trained = Trained(job)
+    run = AblationRun(variant, 0, small_toy(tmp_path / "toy.toml"), tmp_path / "run", tmp_path)
+    train(run)
+    before = run.checkpoint.stat().st_mtime_ns
+    train(run)
+    assert run.checkpoint.stat().st_mtime_ns == before
+    trained = Trained(run)
     assert all(isinstance(m.rule, ComponentScore) for m in trained.model.modules() if isinstance(m, QAttention))
     assert trained.header.training["recipe"]["seed"] == 0 and trained.header.config.attention == "headsplit"
 
@@ -88,9 +88,9 @@ class Kept(Trained):
     """A bundled model in place of a run, with scores of its own."""
 
     def __init__(self, folder: Path, variant, seed: int) -> None:
-        job = Job(variant, seed, TOY, folder / f"{variant.name}-{seed}", folder)
-        job.folder.mkdir()
-        self.job, self.seed = job, seed
+        run = AblationRun(variant, seed, TOY, folder / f"{variant.name}-{seed}", folder)
+        run.folder.mkdir()
+        self.run, self.seed = run, seed
         self.model, header = load_checkpoint(bundled()["toy"])
         rule, heads = make_rule(variant.rule), variant.times_heads
         self.header = replace(header, config=replace(header.config, attention=variant.rule, heads=heads))
@@ -101,7 +101,7 @@ class Kept(Trained):
             FileScores(f"{n}", 1.0, 1.0, dict.fromkeys(METRICS, n + seed + 0.5 * (variant.name == "shared")))
             for n in range(3)
         ]
-        write_report(job.scores, Report(job.folder.name, METRICS, tuple(files)))
+        write_report(run.scores, Report(run.folder.name, METRICS, tuple(files)))
 
 
 def test_differences_are_taken_seed_by_seed_and_file_by_file(tmp_path):
@@ -126,21 +126,21 @@ def test_differences_are_taken_seed_by_seed_and_file_by_file(tmp_path):
     assert found.variants[0].runs[1].scores["pesq"] == pytest.approx(2.5)
 
 
-def _leave_scores(job: Job) -> None:
-    if (job.variant.name, job.seed) == ("hamilton", 1):
+def _leave_scores(run: AblationRun) -> None:
+    if (run.variant.name, run.seed) == ("hamilton", 1):
         raise InputError("no such data")
-    job.folder.mkdir(parents=True)
-    job.scores.write_text(str(os.getpid()))
+    run.folder.mkdir(parents=True)
+    run.scores.write_text(str(os.getpid()))
 
 
 def test_runs_side_by_side_have_processes_of_their_own_and_a_fault_is_heard_of(tmp_path, monkeypatch):
     monkeypatch.setattr(variants, "finish", _leave_scores)  # the processes get it by its name
-    wanted = jobs(Path("r"), tmp_path, Path("data"), 2)
-    fine = [job for job in wanted if job.variant.name != "hamilton"][:4]
-    assert {job.folder for job in finish_all(fine, 2)} == {job.folder for job in fine}
-    assert len({job.scores.read_text() for job in fine} | {str(os.getpid())}) == 5
+    wanted = ablation_runs(Path("r"), tmp_path, Path("data"), 2)
+    fine = [run for run in wanted if run.variant.name != "hamilton"][:4]
+    assert {run.folder for run in finish_all(fine, 2)} == {run.folder for run in fine}
+    assert len({run.scores.read_text() for run in fine} | {str(os.getpid())}) == 5
     with pytest.raises(InputError, match="no such data"):
-        list(finish_all([job for job in wanted if job.variant.name == "hamilton" and job.seed == 1], 2))
+        list(finish_all([run for run in wanted if run.variant.name == "hamilton" and run.seed == 1], 2))
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_an_ablation_that_was_stopped_goes_on_and_uses_what_is_finished(tmp_path
 
     trained: list[str] = []
 
-    def stop_at_the_fourth(job: Job) -> None:
+    def stop_at_the_fourth(run: AblationRun) -> None:
         if len(trained) == 3:
             raise KeyboardInterrupt
-        finish(job)
-        trained.append(job.folder.name)
+        finish(run)
+        trained.append(run.folder.name)
 
     monkeypatch.setattr(variants, "finish", stop_at_the_fourth)
     assert reproduce().exit_code != 0 and not (tmp_path / "results").exists()

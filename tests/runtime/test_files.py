@@ -180,7 +180,7 @@ def test_a_source_that_shrinks_meanwhile_has_no_result(
         os.truncate(source, 200_000)
 
     model = backends.fixed_mask(1.0)
-    with pytest.raises(InputError, match=r"a\.wav: has become shorter while it was read"):
+    with pytest.raises(InputError, match=r"a\.wav: became shorter while it was being read"):
         enhance_file(source, tmp_path / "b.wav", model=model, window_seconds=1, progress=shrink, **changes)
     assert list(tmp_path.iterdir()) == [source]
 

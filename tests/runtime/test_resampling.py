@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import soxr
 
-from hamiltone.runtime.resampling import Resampler, resample
+from hamiltone.runtime.resampling import Resampler, resample_whole
 
 RATES = [(48_000, 16_000), (16_000, 48_000), (8_000, 16_000), (16_000, 8_000), (44_100, 16_000), (16_000, 44_100)]
 
@@ -28,7 +28,7 @@ def test_it_does_what_soxr_does(source, target):
 @pytest.mark.parametrize("length", [1, 999, 12_345])
 def test_a_block_as_a_whole_is_what_a_stream_makes_of_it(source, target, length):
     samples = noise(length)
-    whole = resample(samples.T, source, target).T
+    whole = resample_whole(samples.T, source, target).T
     assert whole.shape == (2, -(-length * target // source))
     stream = Resampler(source, target, 2)
     stream.push(np.pad(samples, ((0, 0), (0, 2 * stream.reach))))
@@ -37,9 +37,9 @@ def test_a_block_as_a_whole_is_what_a_stream_makes_of_it(source, target, length)
 
 def test_a_block_can_be_cut_and_lengthened_by_silence():
     samples = noise(5000).T
-    whole = resample(samples, 44_100, 16_000)
-    np.testing.assert_allclose(resample(samples, 44_100, 16_000, 1000), whole[:1000], atol=1e-7)
-    longer = resample(samples, 44_100, 16_000, 4000)
+    whole = resample_whole(samples, 44_100, 16_000)
+    np.testing.assert_allclose(resample_whole(samples, 44_100, 16_000, 1000), whole[:1000], atol=1e-7)
+    longer = resample_whole(samples, 44_100, 16_000, 4000)
     np.testing.assert_allclose(longer[: len(whole)], whole, atol=1e-7)
     assert np.abs(longer[len(whole) + 200 :]).max() < 1e-7
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 import corpus_cost
-from hamiltone.corpus import Clip, Job, Result
+from hamiltone.corpus import Clip, CorpusJob, Result
 
 FIGURES = {
     **{
@@ -58,12 +58,12 @@ def test_the_start_of_a_pool_is_no_part_of_the_time_per_clip(monkeypatch: pytest
     class Engine:
         stage = None
 
-        def __call__(self, clips: list[Clip], job: Job, batch: int) -> list[list[Result]]:
+        def __call__(self, clips: list[Clip], job: CorpusJob, batch: int) -> list[list[Result]]:
             clock.now += 100 + 0.25 * len(clips)
             return [[Result(clip.id) for clip in clips]]
 
     monkeypatch.setattr(corpus_cost.time, "process_time", lambda: clock.now)
-    assert corpus_cost._null(Engine(), Job(Path("in"), Path("out"))) == pytest.approx(0.25)
+    assert corpus_cost._null(Engine(), CorpusJob(Path("in"), Path("out"))) == pytest.approx(0.25)
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="there is no /proc")

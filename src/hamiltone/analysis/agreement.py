@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.statistics import Spread, spread
 
-PAIRS = tuple(combinations(range(4), 2))
+COMPONENT_PAIRS = tuple(combinations(range(4), 2))
 """Pairs of components: (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)."""
 
 
@@ -57,7 +57,7 @@ def agreement(maps: Tensor, count: int = 1) -> Tensor:
 
     Shape:
         maps: ``(B, H, 4, N, M)``
-        returns: ``(B, H, 6)``, one rate for each of `PAIRS`, averaged over the queries
+        returns: ``(B, H, 6)``, one rate for each of `COMPONENT_PAIRS`, averaged over the queries
 
     >>> maps = torch.eye(5).expand(1, 1, 4, 5, 5)
     >>> agreement(maps)
@@ -70,7 +70,7 @@ def agreement(maps: Tensor, count: int = 1) -> Tensor:
     top = maps.topk(count, dim=-1).indices  # (B, H, 4, N, count)
     rates = [
         (top[:, :, first, :, :, None] == top[:, :, second, :, None, :]).sum((-1, -2)).double().mean(-1) / count
-        for first, second in PAIRS
+        for first, second in COMPONENT_PAIRS
     ]
     return torch.stack(rates, -1).float()
 
@@ -106,7 +106,9 @@ def agreement_of(utterances: Sequence[Rates], count: int = 1) -> TopAgreement:
     ]
     return TopAgreement(
         count=count,
-        pairs={f"{a}-{b}": spread([one[..., column] for one in every]) for column, (a, b) in enumerate(PAIRS)},
+        pairs={
+            f"{a}-{b}": spread([one[..., column] for one in every]) for column, (a, b) in enumerate(COMPONENT_PAIRS)
+        },
         heads=tuple(heads),
         overall=spread([one.mean(-1) for one in every]),
         chance=sum(one.chance for one in utterances) / len(utterances),

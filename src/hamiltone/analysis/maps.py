@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hamiltone.analysis.agreement import PAIRS
+from hamiltone.analysis.agreement import COMPONENT_PAIRS
 from hamiltone.analysis.capture import AttentionCall, record
 from hamiltone.analysis.statistics import Spread, spread
 
@@ -57,7 +57,7 @@ def map_distances(maps: Tensor) -> Tensor:
 
     Shape:
         maps: ``(B, H, 4, N, M)``
-        returns: ``(B, H, 6, N)``, for each of `hamiltone.analysis.agreement.PAIRS`
+        returns: ``(B, H, 6, N)``, for each of `hamiltone.analysis.agreement.COMPONENT_PAIRS`
 
     >>> map_distances(torch.eye(4).view(1, 1, 4, 1, 4)).flatten()
     tensor([1., 1., 1., 1., 1., 1.])
@@ -65,7 +65,7 @@ def map_distances(maps: Tensor) -> Tensor:
     own = torch.special.entr(maps).sum(-1)  # (B, H, 4, N)
     divergences = [
         torch.special.entr((maps[:, :, a] + maps[:, :, b]) / 2).sum(-1) - (own[:, :, a] + own[:, :, b]) / 2
-        for a, b in PAIRS
+        for a, b in COMPONENT_PAIRS
     ]
     return (torch.stack(divergences, 2) / math.log(2)).clamp(0, 1).sqrt()
 
@@ -129,7 +129,7 @@ def _common(first: Mapping[str, Tensor], second: Mapping[str, Tensor], count: in
         other = second[layer]
         if tops.shape != other.shape:
             raise ValueError(f"expected inputs of one shape, got keys {tuple(tops.shape)} and {tuple(other.shape)}")
-        for a, b in PAIRS:
+        for a, b in COMPONENT_PAIRS:
             same = tops[:, :, a, :, :count, None] == other[:, :, b, :, None, :count]
             rates.append(float(same.sum((-1, -2)).double().mean()) / count)
     return float(np.mean(rates))

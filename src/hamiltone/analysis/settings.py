@@ -74,7 +74,7 @@ class Landing:
     ratio: Spread
 
 
-def sweep(
+def sweep_settings(
     setting: Setting,
     *,
     heads: Sequence[int] = HEADS,

@@ -174,7 +174,7 @@ def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
 
 
 def _walk(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
-    """All chunks in order; the last one may be cut off. Where there are too many, one more than that is the last."""
+    """All chunks in order, at most one more than `MOST_PARTS`; the last may be cut off."""
     total, long_data, place = os.fstat(file.fileno()).st_size, 0, layout.start
     for _ in range(MOST_PARTS + 1):
         if place < total:  # a size can be anything

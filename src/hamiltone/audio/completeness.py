@@ -22,7 +22,7 @@ _TOLERANCE = 0.01  # of the bytes that an mp3 claims: programs disagree about wh
 
 
 def share_of_samples(path: Path) -> float:
-    """The part of the samples that is there, from 0 to 1; 1 if all is there or the header does not say how many."""
+    """The share of the samples that is present, from 0 to 1; 1 if all are or the header does not say how many."""
     with path.open("rb") as file:
         total = os.fstat(file.fileno()).st_size
         place, claimed = _samples(file) or (0, 0)
@@ -31,7 +31,7 @@ def share_of_samples(path: Path) -> float:
 
 
 def _is_streamed(size: int) -> bool:
-    """Whether this is what a program claims that writes to a pipe and does not know the length yet."""
+    """Whether this size is what programs claim that write to a pipe and do not know the length yet."""
     return 0x7FFF0000 <= size <= 0x80000000 or 0xFFFF0000 <= size <= _UNKNOWN or size >= 2**62
 
 
@@ -54,7 +54,7 @@ def _samples(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def _nist(head: bytes) -> tuple[int, int] | None:
-    """Of the header of NIST's SPHERE, lines of names, types and values."""
+    """From the header of a NIST SPHERE file, whose lines hold a name, a type and a value."""
     fields = {name: int(value) for name, value in re.findall(rb"^(\w+) -i (\d+)$", head, re.MULTILINE)}
     size = re.match(rb"NIST_1A\s+(\d+)", head)
     factors = [fields.get(name, 0) for name in (b"sample_count", b"channel_count", b"sample_n_bytes")]
@@ -62,7 +62,7 @@ def _nist(head: bytes) -> tuple[int, int] | None:
 
 
 def _voc(file: BinaryIO, place: int) -> tuple[int, int] | None:
-    """Of the first block with sound among the blocks of a voc file."""
+    """From the first block of a voc file that holds sound."""
     for _ in range(100):
         file.seek(place)
         head = file.read(4)

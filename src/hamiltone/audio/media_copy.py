@@ -1,4 +1,4 @@
-"""The picture, subtitles, further sounds, tags and chapters of a media file, copied packet by packet by PyAV."""
+"""The picture, subtitles, further sound tracks, tags and chapters of a media file, copied packet by packet by PyAV."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

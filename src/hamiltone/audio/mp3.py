@@ -12,7 +12,7 @@ _SOFTER = ((176, 0.95), (208, 0.97), (240, 0.98))  # below this many kbit/s, LAM
 _SEARCHED = 2**16  # bytes in which the first frame must begin
 
 
-class Quality(TypedDict):
+class BitRateOptions(TypedDict):
     """The options of soundfile that set the bit rate."""
 
     bitrate_mode: str
@@ -31,7 +31,7 @@ class Mp3:
     bit_rate: float
     constant: bool
 
-    def quality(self, sample_rate: int) -> Quality:
+    def quality(self, sample_rate: int) -> BitRateOptions:
         """The options of soundfile that give this bit rate: libsndfile counts down from the version's highest."""
         lowest, highest = (32, 320) if sample_rate >= 32_000 else (8, 160) if sample_rate >= 16_000 else (8, 64)
         level = (highest - min(max(self.bit_rate, lowest), highest)) / (highest - lowest)

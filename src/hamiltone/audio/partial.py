@@ -13,6 +13,7 @@ from typing import BinaryIO, Self
 
 from hamiltone.errors import InputError
 from hamiltone.leftovers import create, host, remove, sweep_once
+from hamiltone.stop_signals import stop_signals
 
 
 class PartialFile:
@@ -23,7 +24,7 @@ class PartialFile:
     until it is committed.
 
     Attributes:
-        replaces: Whether a file that has the target's name by the time of the commit is replaced; else that is an
+        replaces: Whether a file that has the target's name by the time of the commit is replaced; if not, it is an
             error.
     """
 
@@ -91,7 +92,7 @@ class PartialWriter(ABC):
     _partial: PartialFile
 
     def spare_others(self) -> None:
-        """Let the file fail rather than replace one that appears under its name while it is written."""
+        """Fail rather than replace a file that appears under the target's name in the meantime."""
         self._partial.replaces = False
 
     def __enter__(self) -> Self:
@@ -150,12 +151,11 @@ class Sink:
 @contextmanager
 def _signals_afterwards() -> Iterator[None]:
     """Hold signals back: a library calls Python to write, and what a handler raises in such a call would be lost."""
-    if threading.current_thread() is not threading.main_thread():  # only that one handles signals
+    if threading.current_thread() is not threading.main_thread():  # the only one that handles signals
         yield
         return
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     received: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in numbers}
+    handlers = {number: signal.getsignal(number) for number in stop_signals()}
     handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in handlers:
         signal.signal(number, lambda number, _: received.append(number))
@@ -164,5 +164,5 @@ def _signals_afterwards() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in received[:1]:
-            signal.raise_signal(number)
+        if received:
+            signal.raise_signal(received[0])

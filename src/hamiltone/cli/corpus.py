@@ -52,16 +52,16 @@ def corpus(
 
     Example: hamiltone corpus shards/ -o /shared/cleaned --address auto --workers 16,256
     """
-    from hamiltone.cli.corpus_page import progress_page
+    from hamiltone.cli.corpus_progress import progress_display
     from hamiltone.corpus.cluster import RayEngine
-    from hamiltone.corpus.run import Job, run_corpus
+    from hamiltone.corpus.run import CorpusJob, run_corpus
 
-    job = Job(source, out, model, strength, format, score, keep)
+    job = CorpusJob(source, out, model, strength, format, score, keep)
     with (
         Path(os.devnull).open("w") as nowhere,
         redirect_stdout(nowhere),  # Ray reports there that workers died, whose clips are done again anyway
         RayEngine(_workers(workers), address) as engine,
-        progress_page() as tick,
+        progress_display() as tick,
     ):
         summary = run_corpus(job, engine, tick)
     typer.echo(json.dumps(asdict(summary), indent=2) if as_json else _line(summary, out))

@@ -91,7 +91,7 @@ def enhance(
     """
     from hamiltone.runtime import enhance_paths
     from hamiltone.runtime.backend import resolve_model
-    from hamiltone.runtime.keep import parse_passages
+    from hamiltone.runtime.passages import parse_passages
 
     out = STREAM if out is None and inputs == [STREAM] else out
     _check_streams(inputs, out, as_json)

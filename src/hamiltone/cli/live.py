@@ -17,7 +17,7 @@ from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
     from hamiltone.runtime import Stream
-    from hamiltone.runtime.device import Session
+    from hamiltone.runtime.sound_device import Session
     from hamiltone.runtime.times import Times
 
 PIPE = "-"
@@ -63,7 +63,7 @@ def live(
     """
     from hamiltone.runtime import Stream
     from hamiltone.runtime.backend import resolve_step
-    from hamiltone.runtime.device import list_devices
+    from hamiltone.runtime.sound_device import list_devices
 
     if devices:
         typer.echo(list_devices())
@@ -88,10 +88,10 @@ def live(
 
 def _live_pipe(rate: int, encoding: str, open_stream: Callable[[int], "Stream"]) -> dict[str, Any]:
     from hamiltone.runtime.interrupt import Interrupt
-    from hamiltone.runtime.pipe import FORMATS, pass_through
+    from hamiltone.runtime.pipe import SAMPLE_TYPES, pass_through
 
-    if encoding not in FORMATS:
-        raise InputError(f"--format takes {' or '.join(FORMATS)}, got {encoding!r}")
+    if encoding not in SAMPLE_TYPES:
+        raise InputError(f"--format takes {' or '.join(SAMPLE_TYPES)}, got {encoding!r}")
     if sys.stdin is None or sys.stdout is None:  # as after <&-
         raise InputError("standard input or output is closed; give both a pipe or a file")
     if sys.stdout.isatty():
@@ -115,8 +115,8 @@ def _live_device(
     speaker: str | None,
     open_stream: Callable[[int], "Stream"],
 ) -> dict[str, Any]:
-    from hamiltone.runtime.device import Session, default_rate, open_device, run_device
     from hamiltone.runtime.interrupt import Interrupt
+    from hamiltone.runtime.sound_device import Session, default_rate, open_device, run_device
 
     stream = open_stream(rate or default_rate(microphone))
     block = block or round(0.016 * stream.sample_rate)
@@ -190,16 +190,17 @@ def _plain_warnings() -> Iterator[None]:
 @contextmanager
 def _meter() -> Iterator[Callable[["Session"], None]]:
     """Show the levels in and out on one line of standard error, if that is a terminal."""
-    from hamiltone.runtime.device import decibels
+    from hamiltone.runtime.sound_device import peak_decibels
 
     def bar(peak: float) -> str:
-        return "█" * min(round((decibels(peak) + 60) / 3), 20)
+        return "█" * min(round((peak_decibels(peak) + 60) / 3), 20)
 
     def show(session: "Session") -> None:
         before, after = session.levels()
         state = "bypass" if session.bypassed else "clean"
         typer.echo(
-            f"\rin {bar(before):20} {decibels(before):4.0f} dB  out {bar(after):20} {decibels(after):4.0f} dB  "
+            f"\rin {bar(before):20} {peak_decibels(before):4.0f} dB  "
+            f"out {bar(after):20} {peak_decibels(after):4.0f} dB  "
             f"{state:6}  {session.late + session.dropouts} missed  (b bypass, q quit) ",
             err=True,
             nl=False,

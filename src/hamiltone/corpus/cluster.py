@@ -17,7 +17,7 @@ from typing import Any, Self
 from hamiltone.corpus.columns import Result, clip_columns, column_results
 from hamiltone.corpus.inputs import Clip
 from hamiltone.corpus.parts import clip_seconds
-from hamiltone.corpus.run import Job
+from hamiltone.corpus.run import CorpusJob
 from hamiltone.corpus.stage import EnhanceStage
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import GRAPH_SUFFIX, model_file
@@ -64,7 +64,7 @@ class RayEngine:
             _start(self._ray, self._workers, self._address)
         return self._workers[1] if self._workers else max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
-    def __call__(self, clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+    def __call__(self, clips: list[Clip], job: CorpusJob, batch: int) -> Iterator[list[Result]]:
         """Enhance clips; those whose workers keep dying are missing from the results, and the others continue."""
         missing = {clip.id: clip for clip in clips}
         while missing:
@@ -79,7 +79,7 @@ class RayEngine:
             self._reconnect()
 
     def _run(
-        self, missing: dict[str, Clip], job: Job, batch: int, nodes: set[str], most: int
+        self, missing: dict[str, Clip], job: CorpusJob, batch: int, nodes: set[str], most: int
     ) -> Iterator[list[Result]]:
         """Run one pool over the clips; give it up if a node was lost and no results have come for a while.
 
@@ -108,7 +108,7 @@ class RayEngine:
                 raise InputError(f"Ray gave up: {reason}; run the same command again to resume") from results
             yield results
 
-    def _pool(self, clips: list[Clip], job: Job, batch: int, most: int) -> Any:
+    def _pool(self, clips: list[Clip], job: CorpusJob, batch: int, most: int) -> Any:
         """The data set of results; it is computed as it is read."""
         import pyarrow  # type: ignore[import-untyped]
 
@@ -165,7 +165,7 @@ def _patience(clips: list[Clip], batch: int, workers: int) -> float:
     return max(_PATIENCE, _SLOWEST * longest)
 
 
-def _memory(job: Job, nodes: list[dict[str, Any]]) -> int:
+def _memory(job: CorpusJob, nodes: list[dict[str, Any]]) -> int:
     """Bytes that a worker reserves: its usual peak, but no more than the largest node has, or it would never start."""
     graph = model_file(job.model).suffix.lower() == GRAPH_SUFFIX
     wanted = _GRAPH_MEMORY if graph else _TORCH_MEMORY
@@ -202,7 +202,7 @@ def _pump(data: Any, found: "SimpleQueue[list[Result] | Exception | None]") -> N
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors that matter are raised; logs clutter the page
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors that matter are raised; logs clutter the display
     try:
         import pyarrow  # noqa: F401
         import ray

@@ -42,7 +42,7 @@ class Result:
 
 
 def batch_clips(batch: dict[str, Any]) -> list[Clip]:
-    """The clips of a batch; columns that are missing, NaN, negative or "" have their defaults."""
+    """The clips of a batch; columns that are missing, NaN, negative or "" take their defaults."""
     paths = batch["audio_filepath"]
 
     def column(name: str) -> list[Any]:

@@ -6,7 +6,6 @@ The rows are listed again whenever they are needed, in the same order, so that n
 import hashlib
 import json
 import math
-import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
 from hamiltone.errors import InputError
+from hamiltone.runtime.jobs import is_recording, walk
 
 _SUFFIXES = WRITTEN_SUFFIXES | READ_SUFFIXES
 _STRETCH = ("offset", "duration")
@@ -40,7 +40,7 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class Row:
+class InputRow:
     """A row of the input with all its fields, and the clip that it names or the reason why there is none."""
 
     id: str
@@ -70,7 +70,7 @@ def fingerprint(clip: Clip) -> str | None:
     return hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def list_rows(source: Path, output: Path) -> Iterator[Row]:
+def list_rows(source: Path, output: Path) -> Iterator[InputRow]:
     """The rows of an input, in a stable order; a repeated id is a fault, not a second clip."""
     try:
         yield from _without_repetition(_list(source, output))
@@ -78,15 +78,15 @@ def list_rows(source: Path, output: Path) -> Iterator[Row]:
         raise InputError(f"{error.filename or source}: cannot read: {error.strerror or error}") from error
 
 
-def _without_repetition(rows: Iterator[Row]) -> Iterator[Row]:
+def _without_repetition(rows: Iterator[InputRow]) -> Iterator[InputRow]:
     seen: set[int] = set()
     for row in rows:
         key = hash(row.id)  # a fraction of the memory of the ids themselves
         if row.clip is not None and not _is_text(row.id + row.clip.path):
-            yield Row(row.id, row.fields, fault="its name is not UTF-8; rename it")
+            yield InputRow(row.id, row.fields, fault="its name is not UTF-8; rename it")
             continue
         if row.clip is not None and key in seen:
-            yield Row(row.id, row.fields, fault=f"the id {row.id!r} occurs earlier in this input")
+            yield InputRow(row.id, row.fields, fault=f"the id {row.id!r} occurs earlier in this input")
             continue
         seen.add(key)
         yield row
@@ -100,58 +100,53 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _list(source: Path, output: Path) -> Iterator[Row]:
+def _list(source: Path, output: Path) -> Iterator[InputRow]:
     if source.is_dir():
         shards = sorted(path for path in source.iterdir() if path.suffix.lower() == ".tar")
         return _shards(shards) if shards else _folder(source, output)
     if not source.is_file():
         raise InputError(f"{source}: no such file or folder")
     if source.name.lower().endswith((".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst")):
-        raise InputError(f"{source}: shards are read in place and must not be compressed; unpack it to .tar first")
+        raise InputError(f"{source}: shards are read in place and must not be compressed; decompress it first")
     if source.suffix.lower() in _SUFFIXES:
         raise InputError(f"{source}: expected a folder, a JSONL manifest or .tar shards; for files: hamiltone enhance")
     return _shards([source]) if source.suffix.lower() == ".tar" else _manifest(source)
 
 
-def _folder(source: Path, output: Path) -> Iterator[Row]:
+def _folder(source: Path, output: Path) -> Iterator[InputRow]:
     """Every audio file below a folder in the order of the names, following links, except in the output folder."""
-    seen, closed = {os.path.realpath(source), os.path.realpath(output)}, list[OSError]()
-    for root, folders, names in os.walk(source, onerror=closed.append, followlinks=True):
-        places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
-        folders[:] = sorted(name for place, name in places.items() if place not in seen)
-        seen.update(places)
-        for name in sorted(names):
-            path = Path(root, name)
-            if path.suffix.lower() in _SUFFIXES and not name.startswith("."):
-                id = path.relative_to(source).as_posix()
-                yield Row(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
+    closed: list[OSError] = []
+    for path in walk(source, closed, without=[output]):
+        if is_recording(path):
+            id = path.relative_to(source).as_posix()
+            yield InputRow(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
     for error in closed:
-        yield Row(str(error.filename), fault=f"cannot read the folder: {error.strerror}")
+        yield InputRow(str(error.filename), fault=f"cannot read the folder: {error.strerror}")
 
 
-def _manifest(source: Path) -> Iterator[Row]:
-    """A line of JSON per clip; `audio_filepath` is relative to the manifest, `offset` and `duration` cut a part out."""
+def _manifest(source: Path) -> Iterator[InputRow]:
+    """A line of JSON per clip; `audio_filepath` is relative to the manifest, `offset` and `duration` select a part."""
     with source.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield _manifest_row(source, number, line)
 
 
-def _manifest_row(source: Path, number: int, line: bytes) -> Row:
+def _manifest_row(source: Path, number: int, line: bytes) -> InputRow:
     where = f"{source.name}:{number}"
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
-        return Row(where, fault="is not a line of JSON")
+        return InputRow(where, fault="is not a line of JSON")
     if not isinstance(fields, dict) or not isinstance(fields.get("audio_filepath"), str):
-        return Row(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
+        return InputRow(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
     path = fields["audio_filepath"]
     stretch = [_seconds(fields.get(name)) for name in _STRETCH]
     if any(value is None and fields.get(name) is not None for value, name in zip(stretch, _STRETCH, strict=True)):
-        return Row(where, fields, fault="offset and duration must be seconds, not negative")
+        return InputRow(where, fields, fault="offset and duration must be seconds, zero or more")
     offset, duration = stretch if stretch[0] is not None else (None, None)
     id = default_id(path, offset, duration) if fields.get("id") in (None, "") else str(fields["id"])
-    return Row(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))
+    return InputRow(id, fields, Clip(id, str(source.parent.absolute() / path), offset=offset, duration=duration))
 
 
 def _seconds(value: Any) -> float | None:
@@ -164,12 +159,12 @@ def _seconds(value: Any) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _shards(shards: list[Path]) -> Iterator[Row]:
+def _shards(shards: list[Path]) -> Iterator[InputRow]:
     for shard in shards:
         yield from _shard(shard)
 
 
-def _shard(shard: Path) -> Iterator[Row]:
+def _shard(shard: Path) -> Iterator[InputRow]:
     """The samples of a tar: members that share a name up to the first dot of its last part."""
     size, key, members = 0, "", list[tarfile.TarInfo]()
     try:
@@ -190,10 +185,10 @@ def _shard(shard: Path) -> Iterator[Row]:
                 raise tarfile.ReadError(f"no header and no end at byte {tar.offset}")
     except (tarfile.TarError, EOFError, OSError) as error:
         if members:  # the sample may not be complete
-            yield Row(
+            yield InputRow(
                 f"{shard.name}/{key}", {"shard": shard.name, "key": key}, fault="the shard ends in the middle of it"
             )
-        yield Row(shard.name, {"shard": shard.name}, fault=f"the shard is damaged or ends in the middle: {error}")
+        yield InputRow(shard.name, {"shard": shard.name}, fault=f"the shard is damaged or ends in the middle: {error}")
         return
     yield from _sample(shard, key, members, size)
 
@@ -205,7 +200,7 @@ def _ends(shard: Path, end: int) -> bool:
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[Row]:
+def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[InputRow]:
     """The row of a sample: its JSON as fields, other small texts by suffix, the first audio file as the clip."""
     if not members:
         return
@@ -216,11 +211,13 @@ def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) ->
             if sound is None and Path(member.name).suffix.lower() in _SUFFIXES:
                 kind = "a sparse file" if member.isfile() else "a link"
                 fault = f"{member.name} is {kind} in the shard; pack the whole file"
-                yield Row(id, {"shard": shard.name, "key": key}, fault=fault)
+                yield InputRow(id, {"shard": shard.name, "key": key}, fault=fault)
                 return
             continue
         if member.offset_data + member.size > size:
-            yield Row(id, {"shard": shard.name, "key": key}, fault=f"the shard ends in the middle of {member.name}")
+            yield InputRow(
+                id, {"shard": shard.name, "key": key}, fault=f"the shard ends in the middle of {member.name}"
+            )
             return
         if Path(member.name).suffix.lower() in _SUFFIXES:
             sound = sound or member
@@ -228,10 +225,10 @@ def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) ->
             fields |= _fields(shard, member, suffix)
     fields = {"shard": shard.name, "key": key, **fields}
     if sound is None:
-        yield Row(id, fields, fault="the sample holds no audio")
+        yield InputRow(id, fields, fault="the sample holds no audio")
         return
     clip = Clip(id, str(shard.absolute()), sound.offset_data, sound.size, Path(sound.name).suffix)
-    yield Row(id, fields, clip)
+    yield InputRow(id, fields, clip)
 
 
 def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]:

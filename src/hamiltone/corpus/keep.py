@@ -1,4 +1,4 @@
-"""Expressions that say which rows to keep, such as ``dnsmos_ovrl > 2.8 and seconds >= 1``; nothing is evaluated."""
+"""Expressions that choose rows, such as ``dnsmos_ovrl > 2.8 and seconds >= 1``; they are parsed, never evaluated."""
 
 import operator
 import re
@@ -10,7 +10,7 @@ from hamiltone.errors import InputError
 
 Test = Callable[[dict[str, Any]], bool]
 
-_DEEPEST = 50  # parentheses and negations inside each other
+_DEEPEST = 50  # nested parentheses and negations
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
@@ -81,7 +81,7 @@ class _Parser:
     def _one(self) -> Test:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise InputError(f"--keep takes at most {_DEEPEST} parentheses and negations inside each other")
+            raise InputError(f"--keep takes parentheses and negations nested at most {_DEEPEST} deep")
         test = self._group()
         self._depth -= 1
         return test

@@ -27,7 +27,7 @@ if sys.platform != "win32":
     import fcntl
 
 
-class RunFolder:
+class OutputFolder:
     """The paths of a run, which belongs to one input and one way of enhancing it."""
 
     def __init__(self, path: Path) -> None:

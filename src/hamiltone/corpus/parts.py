@@ -16,7 +16,7 @@ _EXACT = ("PCM_16", "PCM_24", "PCM_32")
 _FRAMES = 65_536
 _BYTES = 1 << 20
 _THIN = 8000
-"""Bytes of a second of sound that is packed tightly: 64 kbit/s."""
+"""Bytes per second of tightly packed sound: 64 kbit/s."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def as_file(clip: Clip) -> Iterator[Path]:
 
 
 def clip_seconds(clip: Clip) -> float:
-    """About how long a clip is, at most: by its row, the header of its file or the size of its member; 0 if broken."""
+    """The most that a clip lasts, roughly: by its row, its header or the size of its member; 0 if it is broken."""
     if clip.byte_count is not None:
         return clip.byte_count / _THIN
     if clip.offset is not None and clip.duration is not None:

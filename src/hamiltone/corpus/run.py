@@ -12,10 +12,10 @@ from typing import Any
 
 from hamiltone import __version__
 from hamiltone.corpus.columns import RATINGS, Result
-from hamiltone.corpus.inputs import Clip, Row, fingerprint, list_rows
+from hamiltone.corpus.inputs import Clip, InputRow, fingerprint, list_rows
 from hamiltone.corpus.keep import Filter, parse_filter
 from hamiltone.corpus.ledger import Ledger
-from hamiltone.corpus.output import RunFolder, writing
+from hamiltone.corpus.output import OutputFolder, writing
 from hamiltone.corpus.stage import EnhanceStage, check_format, target
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import GRAPH_SUFFIX, model_file, resolve_model
@@ -31,7 +31,7 @@ _LATE = "was added during the run; run the same command again to enhance it"
 
 
 @dataclass(frozen=True)
-class Job:
+class CorpusJob:
     """What to enhance, where to, and how; `keep` is an expression for `parse_filter`."""
 
     source: Path
@@ -105,20 +105,22 @@ class Summary:
     busy: float
 
 
-Engine = Callable[[list[Clip], Job, int], Iterator[list[Result]]]
+Engine = Callable[[list[Clip], CorpusJob, int], Iterator[list[Result]]]
 """Enhances clips in batches of a given size and yields results in any order as they come; it may lose some.
 
 Its largest number of workers may be an attribute `most`."""
 
 
-def in_process(clips: list[Clip], job: Job, batch: int) -> Iterator[list[Result]]:
+def in_process(clips: list[Clip], job: CorpusJob, batch: int) -> Iterator[list[Result]]:
     """The plain loop: one process, one thread, the model loaded once."""
     stage = EnhanceStage(**job.stage_arguments())
     for clip in clips:
         yield [stage.enhance(clip)]
 
 
-def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], None] = lambda status: None) -> Summary:
+def run_corpus(
+    job: CorpusJob, engine: Engine = in_process, tick: Callable[[Status], None] = lambda status: None
+) -> Summary:
     """Enhance the missing clips of a corpus, then write its manifests; the same call resumes a killed run.
 
     Clips that failed before are tried again. A fault of the call as a whole raises an `InputError`; a fault of a clip
@@ -126,7 +128,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
     """
     keep = parse_filter(job.keep) if job.keep else None
     _check(job)
-    folder = RunFolder(job.output)
+    folder = OutputFolder(job.output)
     if job.source.absolute() == job.output.absolute():
         raise InputError(f"{job.output}: is the input; choose another output")
     total = _survey(job, keep)
@@ -153,7 +155,7 @@ def run_corpus(job: Job, engine: Engine = in_process, tick: Callable[[Status], N
         return Summary(**counts, new=pace.new, elapsed=round(pace.elapsed, 3), busy=round(pace.busy, 3))
 
 
-def _check(job: Job) -> None:
+def _check(job: CorpusJob) -> None:
     """Check before any worker starts that the settings are valid, and that the model and the ratings are available."""
     from hamiltone.metrics import check_metrics
 
@@ -165,7 +167,7 @@ def _check(job: Job) -> None:
         check_metrics(RATINGS)
 
 
-def _survey(job: Job, keep: Filter | None) -> int:
+def _survey(job: CorpusJob, keep: Filter | None) -> int:
     """Count the clips, and check their fields against those that are added and those that `keep` names."""
     total, names = 0, dict.fromkeys(("id", "audio_filepath"))
     for row in list_rows(job.source, job.output):
@@ -183,13 +185,13 @@ def _survey(job: Job, keep: Filter | None) -> int:
     return total
 
 
-def _missing(job: Job, ledger: Ledger) -> Iterator[Clip]:
+def _missing(job: CorpusJob, ledger: Ledger) -> Iterator[Clip]:
     for row in list_rows(job.source, job.output):
         if row.clip is not None and row.id not in ledger:
             yield row.clip
 
 
-def _outdated(job: Job, ledger: Ledger) -> Iterator[str]:
+def _outdated(job: CorpusJob, ledger: Ledger) -> Iterator[str]:
     """Finished clips whose file has vanished or changed in size, or whose row now names something else."""
     for row in list_rows(job.source, job.output) if len(ledger) else ():
         if row.clip is not None and (entry := ledger.get(row.id)) and entry.get("enhanced_filepath"):
@@ -233,7 +235,7 @@ def _entry(result: Result) -> dict[str, Any]:
     return {name: value for name, value in asdict(result).items() if value is not None}
 
 
-def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter | None) -> dict[str, Any]:
+def _write_manifests(job: CorpusJob, folder: OutputFolder, ledger: Ledger, keep: Filter | None) -> dict[str, Any]:
     """Write the rows of the input in order, each with its outcome; return the counts."""
     counts, seconds = dict.fromkeys(("clips", "enhanced", "dropped", "errors"), 0), 0.0
     with ExitStack() as files:
@@ -253,7 +255,9 @@ def _write_manifests(job: Job, folder: RunFolder, ledger: Ledger, keep: Filter |
     return {**counts, "hours": round(seconds / 3600, 6)}
 
 
-def _line(row: Row, entry: dict[str, Any], added: tuple[str, ...], keep: Filter | None) -> tuple[str, dict[str, Any]]:
+def _line(
+    row: InputRow, entry: dict[str, Any], added: tuple[str, ...], keep: Filter | None
+) -> tuple[str, dict[str, Any]]:
     fields = {"id": row.id, **row.fields}
     if fields["id"] in (None, ""):
         fields["id"] = row.id

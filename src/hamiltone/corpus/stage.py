@@ -13,7 +13,7 @@ from typing import Any
 from hamiltone.atomic import sync_folder
 from hamiltone.corpus.columns import Result, batch_clips, result_columns
 from hamiltone.corpus.inputs import Clip, fingerprint
-from hamiltone.corpus.noise import estimate_noise, rate_speech
+from hamiltone.corpus.measures import estimate_noise, rate_speech
 from hamiltone.corpus.parts import as_file
 from hamiltone.errors import InputError
 from hamiltone.runtime import enhance_file, resolve_model

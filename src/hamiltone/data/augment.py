@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hamiltone.audio.resampling import resample
+from hamiltone.audio.soxr_resampling import resample
 from hamiltone.data.overlap import overlap_add, split_frames
 from hamiltone.data.rooms import LEAD, early_part
 from hamiltone.data.signals import (
@@ -13,8 +13,8 @@ from hamiltone.data.signals import (
     Signal,
     active_level,
     convolve,
-    decibels,
     filter_zero_phase,
+    from_decibels,
     irfft,
     octaves,
     rfft,
@@ -101,7 +101,7 @@ def set_level(noisy: Signal, clean: Signal, level_db: float) -> tuple[Signal, Si
     peak = max(float(np.abs(noisy).max()), float(np.abs(clean).max()))
     if not level or not peak:
         return noisy, clean
-    gain = np.float32(min(decibels(level_db) / level, 0.99 / peak))
+    gain = np.float32(min(from_decibels(level_db) / level, 0.99 / peak))
     return noisy * gain, clean * gain
 
 
@@ -111,7 +111,7 @@ def clip(rng: np.random.Generator, signal: Signal) -> Signal:
     Shape:
         signal, returns: ``(L,)``
     """
-    limit = np.float32(np.abs(signal).max() * decibels(-rng.uniform(1, 12)))
+    limit = np.float32(np.abs(signal).max() * from_decibels(-rng.uniform(1, 12)))
     if not limit:
         return signal
     return signal.clip(-limit, limit) if rng.random() < 0.6 else limit * np.tanh(signal / limit)
@@ -140,6 +140,6 @@ def _drop_bins(signal: Signal, rng: np.random.Generator) -> Signal:
     width = 16
     bands = magnitude[:, :256].reshape(len(magnitude), -1, width).max(2)
     loudest = np.concatenate([np.repeat(bands, width, 1), bands[:, -1:]], 1)
-    step = loudest * np.float32(decibels(-rng.uniform(6, 20)))
+    step = loudest * np.float32(from_decibels(-rng.uniform(6, 20)))
     spectrum *= np.rint(magnitude / step) * step / magnitude
     return overlap_add(irfft(spectrum, 512), len(signal))

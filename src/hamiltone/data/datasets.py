@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from hamiltone.data.audio_store import open_store
 from hamiltone.data.augment import retune
 from hamiltone.data.files import FileRecordings, Progress, Recordings, audio_files, speaker_of
 from hamiltone.data.mixing import PLAIN, Variety, compose
@@ -36,7 +37,6 @@ from hamiltone.data.sources import (
     RecordedNoise,
     SpeechPool,
 )
-from hamiltone.data.store import open_store
 from hamiltone.data.synthetic import speech as synthetic_speech
 from hamiltone.errors import InputError
 

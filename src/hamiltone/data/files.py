@@ -10,7 +10,7 @@ import numpy as np
 
 from hamiltone.audio.formats import FORMATS, PCM_BITS, AudioInfo
 from hamiltone.audio.io import open_reader, probe
-from hamiltone.audio.resampling import resample
+from hamiltone.audio.soxr_resampling import resample
 from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level
 from hamiltone.errors import InputError
 

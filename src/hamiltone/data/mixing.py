@@ -7,12 +7,12 @@ import numpy as np
 
 from hamiltone.data.augment import change_level, clip, encode, equalise, limit_band, reverberate, set_level
 from hamiltone.data.rooms import Rooms, decaying_room
-from hamiltone.data.signals import Signal, active_level, decibels
+from hamiltone.data.signals import Signal, active_level, from_decibels
 from hamiltone.data.synthetic import NOMINAL_DB
 from hamiltone.errors import InputError
 
-_QUIET_SPEECH = decibels(NOMINAL_DB - 15)  # a segment between two words has no level of its own to measure
-_QUIET_NOISE = decibels(-20)
+_QUIET_SPEECH = from_decibels(NOMINAL_DB - 15)  # a segment between two words has no level of its own to measure
+_QUIET_NOISE = from_decibels(-20)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def mix(
         speech, noise, returns: ``(L,)``
     """
     louder = max(active_level(speech), least_speech) / max(active_level(noise), least_noise)
-    return speech + noise * np.float32(louder * decibels(-snr_db))
+    return speech + noise * np.float32(louder * from_decibels(-snr_db))
 
 
 def compose(

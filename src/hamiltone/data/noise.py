@@ -14,8 +14,8 @@ from hamiltone.data.signals import (
     Signal,
     active_level,
     convolve,
-    decibels,
     filter_zero_phase,
+    from_decibels,
     irfft,
     octaves,
     slow_curve,
@@ -100,7 +100,7 @@ def babble(rng: np.random.Generator, talkers: Sequence[Signal]) -> Signal:
     """
     total = np.zeros_like(talkers[0])
     for talker in talkers:
-        total += talker * (decibels(rng.uniform(-6, 6)) / (active_level(talker) or 1.0))
+        total += talker * (from_decibels(rng.uniform(-6, 6)) / (active_level(talker) or 1.0))
     return unit_level(total)
 
 
@@ -125,7 +125,7 @@ def synthetic_noise(rng: np.random.Generator, length: int) -> Signal:
     """
     noise = NOISES[str(rng.choice(list(NOISES)))](rng, length)
     if rng.random() < 0.5:
-        noise = noise + decibels(rng.uniform(-30, -6)) * coloured(rng, length)
+        noise = noise + from_decibels(rng.uniform(-30, -6)) * coloured(rng, length)
     return noise
 
 

@@ -17,10 +17,10 @@ _FRAME = SAMPLE_RATE // 50
 _ACTIVE = 10**-3.5  # frames within 35 dB of the loudest one count as active
 
 
-def decibels(value: float) -> float:
+def from_decibels(value: float) -> float:
     """A factor of amplitude from decibels.
 
-    >>> decibels(-20.0)
+    >>> from_decibels(-20.0)
     0.1
     """
     return float(10 ** (value / 20))

@@ -8,11 +8,11 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from hamiltone.data.audio_store import AudioStore, open_store
 from hamiltone.data.files import Progress, Recordings
 from hamiltone.data.noise import babble, synthetic_noise
 from hamiltone.data.pairs import Pair
-from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level, decibels
-from hamiltone.data.store import AudioStore, open_store
+from hamiltone.data.signals import SAMPLE_RATE, Signal, active_level, from_decibels
 from hamiltone.data.synthetic import NOMINAL_DB
 from hamiltone.errors import InputError
 
@@ -107,7 +107,7 @@ class SpeechPool:
             row = self._rows[index]
             count = min(self._recordings.frames(row), length - end)
             start = int(rng.integers(self._recordings.frames(row) - count + 1))
-            gain = decibels(NOMINAL_DB) / max(self._recordings.level(row), _SILENCE)
+            gain = from_decibels(NOMINAL_DB) / max(self._recordings.level(row), _SILENCE)
             segment[end : end + count] = self._recordings.read(row, start, count) * np.float32(gain)
             end += count + int(rng.integers(SAMPLE_RATE // 10, SAMPLE_RATE // 2))
             index = same[rng.integers(len(same))]
@@ -193,7 +193,7 @@ class NoiseBlend:
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:
         noise = self._draw(rng)(rng, length, speaker)
         if rng.random() < self._layered:
-            noise = noise + np.float32(decibels(-rng.uniform(0, 15))) * self._draw(rng)(rng, length, speaker)
+            noise = noise + np.float32(from_decibels(-rng.uniform(0, 15))) * self._draw(rng)(rng, length, speaker)
         return noise
 
     def _draw(self, rng: np.random.Generator) -> NoiseSource:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.data.overlap import overlap_add, split_frames
-from hamiltone.data.signals import SAMPLE_RATE, Signal, decibels, irfft, oscillate, rfft, slow_curve, unit_level
+from hamiltone.data.signals import SAMPLE_RATE, Signal, from_decibels, irfft, oscillate, rfft, slow_curve, unit_level
 
 NOMINAL_DB = -25.0  # active level of speech in dB of full scale, before a data set gives it one
 
@@ -51,9 +51,9 @@ def speech(rng: np.random.Generator, length: int) -> Signal:
     track = _articulate(rng, -(-2 * length // _FRAME) + 1)
     voiced = rfft(split_frames(_glottis(rng, length), _FRAME), _FRAME)
     noise = rfft(split_frames(rng.standard_normal(length, np.float32), _FRAME), _FRAME)
-    breath = np.float32(decibels(rng.uniform(-40, -22)))
+    breath = np.float32(from_decibels(rng.uniform(-40, -22)))
     spectrum = (voiced + breath * noise) * _resonance(track) + noise * _hiss(track)
-    return unit_level(overlap_add(irfft(spectrum, _FRAME), length)) * np.float32(decibels(NOMINAL_DB))
+    return unit_level(overlap_add(irfft(spectrum, _FRAME), length)) * np.float32(from_decibels(NOMINAL_DB))
 
 
 def _glottis(rng: np.random.Generator, length: int) -> Signal:

@@ -22,7 +22,7 @@ from hamiltone.models import bundled, folded, load_checkpoint
 from hamiltone.models.checkpoint import Header
 from hamiltone.models.configs import to_json
 from hamiltone.models.enhancer import Enhancer
-from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, State
+from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, GraphState
 from hamiltone.weights import find_model
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def describe(model: Enhancer, header: Header, source: Path, licence: str, *, win
         version=hamiltone.__version__,
         preset=header.preset,
         config=to_json(header.config),
-        states=tuple(State(name, f"next_{name}", shape) for name, shape in states.items()),
+        states=tuple(GraphState(name, f"next_{name}", shape) for name, shape in states.items()),
     )
 
 

@@ -36,7 +36,7 @@ from hamiltone.paper.results import (
     LayerSpeeds,
     ModelSpeeds,
     Quality,
-    Settings,
+    SettingSweep,
     Theorems,
     Twins,
 )
@@ -125,7 +125,7 @@ def bilinear(evidence: Evidence) -> Judgement:
 
 def aggregate(scale: str, evidence: Evidence) -> Judgement:
     """The shared norm is of the order of the sum of the four in every setting."""
-    landings = {one.choice: one.ratio for one in find(evidence, "gradient-settings", Settings).landings}
+    landings = {one.choice: one.ratio for one in find(evidence, "gradient-settings", SettingSweep).landings}
     design = product(LOSSES, HEADS, (True, False), INITS, (True, False))
     ratios = [pick(landings, Choice(*choice, scale=scale)) for choice in design]
     order = line("same_order")

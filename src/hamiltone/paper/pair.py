@@ -23,7 +23,7 @@ TEST_SEED = 2**31 - 2
 
 
 @dataclass(frozen=True)
-class Twins:
+class ModelPair:
     """Two models that differ only in their score rule."""
 
     name: str

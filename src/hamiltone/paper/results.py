@@ -141,7 +141,7 @@ class Gradients:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SettingSweep:
     """The sweep over what the paper leaves open about Table 7."""
 
     landings: tuple[Landing, ...]
@@ -280,7 +280,7 @@ Result = (
     | Agreements
     | Outputs
     | Gradients
-    | Settings
+    | SettingSweep
     | Theorems
     | Classifier
     | ClassifierSpeeds
@@ -297,7 +297,7 @@ TYPES: dict[str, type[Result]] = {
     "agreement": Agreements,
     "outputs": Outputs,
     "gradients": Gradients,
-    "gradient-settings": Settings,
+    "gradient-settings": SettingSweep,
     "theorems": Theorems,
     "images": Classifier,
     "text": Classifier,

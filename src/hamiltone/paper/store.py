@@ -74,8 +74,8 @@ def read_result(path: Path) -> Stored[Result]:
     """Read what `write_result` wrote."""
     try:
         content = json.loads(path.read_text("utf-8"))
-        made: Made = decode(Made, content["made"])
-        return Stored(content["name"], made, decode(TYPES[content["name"]], content["result"]))
+        made: Made = from_plain(Made, content["made"])
+        return Stored(content["name"], made, from_plain(TYPES[content["name"]], content["result"]))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError):
@@ -111,31 +111,31 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def decode(kind: type[T], value: Any) -> T:
+def from_plain(kind: type[T], value: Any) -> T:
     """A value of JSON as a dataclass, a container of them, or a plain type; null as a float is NaN.
 
-    >>> decode(tuple[float, ...], [1, None])
+    >>> from_plain(tuple[float, ...], [1, None])
     (1.0, nan)
     """
-    decoded: T = _decode(kind, value)
+    decoded: T = _from_plain(kind, value)
     return decoded
 
 
-def _decode(kind: Any, value: Any) -> Any:
+def _from_plain(kind: Any, value: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is UnionType:
         (other,) = (one for one in arguments if one is not NoneType)
-        return None if value is None else _decode(other, value)
+        return None if value is None else _from_plain(other, value)
     if origin is dict:
-        return {key: _decode(arguments[1], entry) for key, entry in value.items()}
+        return {key: _from_plain(arguments[1], entry) for key, entry in value.items()}
     if origin is tuple:
         kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
-        return tuple(_decode(one, entry) for one, entry in zip(kinds, value, strict=True))
+        return tuple(_from_plain(one, entry) for one, entry in zip(kinds, value, strict=True))
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         if unknown := value.keys() - {field.name for field in fields(kind)}:
             raise KeyError(f"unknown {', '.join(sorted(unknown))}")
-        return kind(**{field.name: _decode(hints[field.name], value[field.name]) for field in fields(kind)})  # type: ignore[operator]
+        return kind(**{field.name: _from_plain(hints[field.name], value[field.name]) for field in fields(kind)})  # type: ignore[operator]
     if kind is float:
         return math.nan if value is None else float(value)
     if not isinstance(value, kind):

@@ -1,6 +1,6 @@
 """What runs a model, without torch until a torch model is asked for: recordings, live sound, and the back ends.
 
-A model is a back end (`backend`): spectrum in, gain out. All else is numpy.
+A model is a back end (`backend`): spectrum in, gain out. Everything else is numpy.
 
 The path of a recording, file by file:
 
@@ -9,7 +9,7 @@ The path of a recording, file by file:
 - `windows` cuts it into overlapping windows and cross-fades their results;
 - `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end, and carries the
   memory of a model that never looks ahead from window to window;
-- `keep` leaves passages as they are; `preview` and `picture` show before and after;
+- `passages` stay as they are; `preview` and `picture` show before and after;
 - `waveform` is the entry point for an array or a tensor.
 
 The path of a chunk of live sound:
@@ -18,8 +18,8 @@ The path of a chunk of live sound:
 - `resampling` carries them to the model's sample rate and back;
 - `frames` turns every hop into the spectrum of a frame, and the filtered spectrum into a hop;
 - `times` counts how long frames took;
-- `pipe` and `device` put a stream between standard input and output, or between microphone and loudspeaker, until a
-  signal comes (`interrupt`).
+- `pipe` and `sound_device` put a stream between standard input and output, or between microphone and loudspeaker, until
+  a signal arrives (`interrupt`).
 
 The back ends of exported models: `description` is what their files say about themselves, `onnx_graph` loads, checks
 and runs them with onnxruntime, `onnx_step` remembers the states of one that streams. `torch_backend` is for all others.

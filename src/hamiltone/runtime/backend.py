@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hamiltone.audio.spectra import Spectrum
 from hamiltone.errors import InputError
 from hamiltone.weights import DEFAULT, find_model, graphs
 
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
     from hamiltone.models import Enhancer
     from hamiltone.runtime.onnx_graph import OnnxGraph
 
-Spectrum = NDArray[np.complex64]
 Memory = tuple[Any, ...]
 """Arrays or tensors of a back end's own; empty before the first frame."""
 GRAPH_SUFFIX = ".onnx"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hamiltone.runtime.backend import Spectrum
+from hamiltone.audio.spectra import Spectrum
 
 Gains = NDArray[np.float64]
 _FAINT = 3e-3  # of a frame's root mean square: the magnitude in bins that the sound does not fill
@@ -15,10 +15,10 @@ _FLOOR = 5e-9  # of a frame's mean energy: the energy assumed in an empty bin
 
 
 def fill_empty(spectrum: Spectrum, *, seen: float) -> Spectrum:
-    """The spectrum with faint noise in the bins that a sound of a lower rate leaves empty.
+    """The spectrum with faint noise in the bins that a sound of a lower sample rate leaves empty.
 
-    Models are trained on sounds that fill all bins. Features are compressed, so that in empty ones the rounding of the
-    resampler would matter, which differs between a stream and a recording. The noise is always the same. `seen` is the
+    Models are trained on sounds that fill all bins. Features are compressed, so in empty bins the rounding of the
+    resampler would matter, and it differs between a stream and a recording. The noise is always the same. `seen` is the
     share of the bins that the sound fills.
 
     Shape:

@@ -16,7 +16,7 @@ _MOST_NUMBERS = 2**24  # in all states of a graph: 64 MiB
 
 
 @dataclass(frozen=True)
-class State:
+class GraphState:
     """A tensor that a graph takes as `name`, zero at first, and returns as `next`."""
 
     name: str
@@ -28,11 +28,11 @@ class State:
 class Description:
     """How to run a graph, and where it comes from.
 
-    A graph of the kind ``window`` takes any number of frames, one of the kind ``step`` takes one. That of a model that
-    never looks ahead also takes states, and gives those after the last frame; its sound may have any level. Without
-    states a recording has to be of unit level. `latency` is the delay in samples; a graph of windows has none, since a
-    window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from, `version` that of
-    hamiltone, `config` the configuration of the model.
+    A graph of the kind ``window`` takes any number of frames, one of the kind ``step`` takes one. The graph of a model
+    that never looks ahead also takes states and returns those after the last frame; its sound may have any level.
+    Without states a recording must be of unit level. `latency` is the delay in samples; a graph of windows has none,
+    since a window has to be complete. `checkpoint` is the SHA-256 of the file that the graph was made from, `version`
+    that of hamiltone, `config` the configuration of the model.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Description:
     precision: str = "float32"
     preset: str = ""
     config: dict[str, Any] = field(default_factory=dict)
-    states: tuple[State, ...] = ()
+    states: tuple[GraphState, ...] = ()
 
     @property
     def bins(self) -> int:
@@ -70,7 +70,7 @@ def from_json(text: str) -> Description:
         if content.pop("format") != FORMAT:
             raise InputError(f"its format is not {FORMAT}, the one that this version reads")
         known = {entry.name for entry in fields(Description)}
-        states = tuple(State(**{**state, "shape": tuple(state["shape"])}) for state in content.pop("states"))
+        states = tuple(GraphState(**{**state, "shape": tuple(state["shape"])}) for state in content.pop("states"))
         description = Description(**{name: content[name] for name in known & content.keys()}, states=states)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:  # JSON may hold anything
         if isinstance(error, InputError):

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard, Union
+from typing import TYPE_CHECKING, TypeGuard, Union
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hamiltone.audio.spectra import istft, stft
+from hamiltone.audio.formats import Block
+from hamiltone.audio.spectra import Spectrum, istft, stft
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
-from hamiltone.runtime.backend import Backend, Memory, MemoryBackend, Spectrum, Transform
+from hamiltone.runtime.backend import Backend, Memory, MemoryBackend, Transform
 from hamiltone.runtime.bands import fill_empty, high_band_gain, over_samples
-from hamiltone.runtime.keep import Passages, check_passages, outside
-from hamiltone.runtime.resampling import resample
+from hamiltone.runtime.passages import Passages, check_passages, outside
+from hamiltone.runtime.resampling import resample_whole
 from hamiltone.runtime.survey import Survey
 from hamiltone.runtime.windows import Read, affordable_seconds, cut, join, plan_windows
 
@@ -26,7 +26,6 @@ Model = Union["Enhancer", Backend, str, Path, None]
 """An enhancer, a back end, the name or file of one, or None for the bundled one."""
 
 WINDOW_SECONDS = 8.0
-Samples = NDArray[Any]
 GainFinder = Callable[[Spectrum], Spectrum]
 """The gain ``(1, T, F)`` of the next window's frames ``(1, T, F)``."""
 _USUAL_LEVELS = (1e-3, 10.0)
@@ -49,7 +48,7 @@ class Settings:
         check_passages(self.keep)
 
 
-def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Samples]:
+def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: int, *, name: str) -> Iterator[Block]:
     """Enhanced blocks ``(L, C)`` of the recording behind `read`, as many frames in all as `survey` counted.
 
     A result that is not finite raises an `InputError`.
@@ -71,7 +70,7 @@ def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: 
     overlap = windows.overlap * model.sample_rate // span
     finders = [gains_of_windows(model, windows.count, stride, overlap) for _ in survey.groups]
 
-    def mix(number: int, window: Samples) -> Samples:
+    def mix(number: int, window: Block) -> Block:
         enhanced = np.empty_like(window)
         for group, upper, find_gain in zip(survey.groups, uppers, finders, strict=True):
             part = window[:, group.channels]
@@ -96,7 +95,7 @@ def enhance_blocks(read: Read, survey: Survey, settings: Settings, sample_rate: 
 
 @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
 def enhance_window(
-    window: Samples,
+    window: Block,
     sample_rate: int,
     model: Transform,
     find_gain: GainFinder,
@@ -104,7 +103,7 @@ def enhance_window(
     level: float,
     upper: UpperBand,
     first_frame: int,
-) -> Samples:
+) -> Block:
     """Enhance all channels of a window with the gain that the model finds for their mean.
 
     The window is split into the band of the model (low: resampled there and back) and the rest (high), which the model
@@ -116,7 +115,7 @@ def enhance_window(
         window: float32 ``(L, C)``; `level` is the root mean square of the channels' mean over the whole recording
         returns: ``(L, C)``
     """
-    low = resample(window, sample_rate, model.sample_rate)
+    low = resample_whole(window, sample_rate, model.sample_rate)
     spectrum = stft(low.T, model.n_fft, model.hop)  # (C, T, F)
     ratio = sample_rate / model.sample_rate
     seen = min(ratio, 1.0)
@@ -127,13 +126,13 @@ def enhance_window(
         return filtered
 
     length = len(window)
-    high = window - resample(low, model.sample_rate, sample_rate, length)
+    high = window - resample_whole(low, model.sample_rate, sample_rate, length)
     frame_gain = high_band_gain(reference[0], gain[0], seen=seen)
     if ratio > 1:
         powers = upper.powers(window.mean(1), range(len(frame_gain)))
         frame_gain = upper.gains(frame_gain, powers, first_frame)
     high *= over_samples(frame_gain, hop=model.hop * ratio, length=length)
-    return resample(filtered, model.sample_rate, sample_rate, length) + high
+    return resample_whole(filtered, model.sample_rate, sample_rate, length) + high
 
 
 def level_for(model: Backend, level: float) -> float:
@@ -149,8 +148,8 @@ def level_for(model: Backend, level: float) -> float:
 def gains_of_windows(model: Backend, count: int, stride: int, overlap: int) -> GainFinder:
     """The gains that a model finds for `count` windows of `stride` and `overlap` frames.
 
-    A model that looks ahead takes every window by itself. A causal one carries its memory from window to window, so
-    that it gives for a recording what it gives for a stream. A single window passes whole.
+    A model that looks ahead takes every window on its own. A causal one carries its memory from window to window, so
+    that it gives for a recording what it gives for a stream. A single window goes through in one piece.
     """
     return _Continued(model, stride, overlap // 2) if count > 1 and _continues(model) else model.gain
 
@@ -160,7 +159,7 @@ def _continues(model: Backend) -> TypeGuard[MemoryBackend]:
 
 
 class _Continued:
-    """Every frame passes the model once, in the window in which it is further from the edge.
+    """Every frame passes through the model once, in the window in which it is further from the edge.
 
     Half of an overlap, `shared` frames, belongs to the window before it and half to the window after it.
     """

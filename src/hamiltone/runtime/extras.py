@@ -43,7 +43,7 @@ class Extras:
         return preview, picture
 
     def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> str:
-        """Write them from the finished files; returns why that failed, if it did: the result itself is there."""
+        """Write them from the finished files; returns the reason if that failed, while the result itself is there."""
         try:
             if preview is not None and self.preview is not None:
                 write_preview(job.source, job.target, preview, self.preview)

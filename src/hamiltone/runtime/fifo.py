@@ -1,9 +1,8 @@
 """A queue of samples."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Samples = NDArray[np.float32]
+from hamiltone.audio.spectra import Samples
 
 
 class Fifo:

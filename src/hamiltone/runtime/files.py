@@ -18,7 +18,7 @@ from hamiltone.runtime.enhancement import WINDOW_SECONDS, Model, Settings, enhan
 from hamiltone.runtime.extras import Extras
 from hamiltone.runtime.faults import FAULTS, fault_of
 from hamiltone.runtime.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
-from hamiltone.runtime.keep import Passages, beyond, outside
+from hamiltone.runtime.passages import Passages, beyond, outside
 from hamiltone.runtime.survey import Recording, examine
 
 _COPY_FRAMES = 65536

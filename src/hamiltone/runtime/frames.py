@@ -1,12 +1,8 @@
 """The short-time Fourier transform of a stream, hop by hop."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hamiltone.audio.spectra import hann
-
-Samples = NDArray[np.float32]
-Spectrum = NDArray[np.complex64]
+from hamiltone.audio.spectra import Samples, Spectrum, hann
 
 
 class Frames:

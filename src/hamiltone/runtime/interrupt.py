@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class Interrupt:
-    """While handled, a signal ends the current or the next wait by a KeyboardInterrupt, but never a computation."""
+    """While handled, a signal ends the current or the next wait with a KeyboardInterrupt, but never a computation."""
 
     def __init__(self) -> None:
         self._asked = self._waiting = False

@@ -60,7 +60,7 @@ def _is_folder(out: str | Path, sources: list[Path]) -> bool:
     if not is_there(path):
         return several or str(out).endswith(("/", os.sep)) or not path.suffix
     if several and not path.is_dir():
-        raise InputError(f"{out}: expected a folder for the results of several files, this is a file")
+        raise InputError(f"{out}: expected a folder for the results of several files, but this is a file")
     return path.is_dir()
 
 
@@ -99,7 +99,7 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
         named = source if source.name not in ("", "..") else source.resolve()
         folder = named.with_name(f"{named.name}.enhanced")
     closed: list[OSError] = []
-    files = sorted(path for path in _walk(source, closed) if _is_recording(path))
+    files = sorted(path for path in walk(source, closed) if is_recording(path))
     results, place = Path(os.path.realpath(folder)), Path(os.path.realpath(source))
     if results not in (place, *place.parents):  # else results replace their sources, or lie above them
         files = [path for path in files if results not in Path(os.path.realpath(path)).parents]
@@ -110,17 +110,21 @@ def _folder_jobs(source: Path, folder: Path | None, faults: dict[Path, str]) -> 
     return [_file_job(path, folder / path.parent.relative_to(source)) for path in files]
 
 
-def _walk(folder: Path, closed: list[OSError]) -> Iterator[Path]:
-    """All files below a folder, following links; `closed` gets the folders that cannot be read."""
-    seen = {os.path.realpath(folder)}
+def walk(folder: Path, closed: list[OSError], *, without: Sequence[Path] = ()) -> Iterator[Path]:
+    """All files below a folder but not below those of `without`, in the order of the names of each folder.
+
+    Links to folders are followed, each once; `closed` gets the errors of folders that cannot be read.
+    """
+    seen = {os.path.realpath(path) for path in (folder, *without)}
     for root, folders, names in os.walk(folder, onerror=closed.append, followlinks=True):
-        yield from (Path(root, name) for name in names)
+        yield from (Path(root, name) for name in sorted(names))
         places = {os.path.realpath(Path(root, name)): name for name in sorted(folders, reverse=True)}
         folders[:] = sorted(name for place, name in places.items() if place not in seen)
         seen.update(places)
 
 
-def _is_recording(path: Path) -> bool:
+def is_recording(path: Path) -> bool:
+    """Whether the name of a file has the suffix of a recording and is not hidden."""
     return path.suffix.lower() in WRITTEN_SUFFIXES | READ_SUFFIXES and not path.name.startswith(".")
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hamiltone.audio.spectra import Spectrum
 from hamiltone.errors import InputError
 from hamiltone.runtime.description import GAIN, KEY, SPECTRUM, Description, from_json
 
-Spectrum = NDArray[np.complex64]
 States = tuple[NDArray[np.float32], ...]
 
 
@@ -132,15 +132,15 @@ def _open(source: str | Path | bytes, name: str, threads: int | None) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own have no common base
-        raise InputError(f"{name} is not an ONNX file, or damaged: {_first_line(error)}") from None
+        raise InputError(f"{name} is not an ONNX file, or is damaged: {_first_line(error)}") from None
 
 
 def _check_shapes(session: Any, description: Description) -> None:
     """Compare the inputs and outputs of a graph with its description."""
     spectrum, states = description.spectrum_shape, description.states
     takes = {SPECTRUM: spectrum, **{state.name: state.shape for state in states}}
-    gives = {GAIN: spectrum, **{state.next: state.shape for state in states}}
-    for verb, expected, nodes in (("take", takes, session.get_inputs()), ("give", gives, session.get_outputs())):
+    returns = {GAIN: spectrum, **{state.next: state.shape for state in states}}
+    for verb, expected, nodes in (("take", takes, session.get_inputs()), ("return", returns, session.get_outputs())):
         found = {node.name: _shape(node) for node in nodes}
         if found != {name: _shape_text(shape) for name, shape in expected.items()}:
             listed = ", ".join(f"{name} {shape}" for name, shape in found.items())

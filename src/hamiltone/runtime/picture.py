@@ -60,7 +60,7 @@ def draw_picture(source: Path, result: Path, path: Path, *, seconds: float) -> N
     if seconds >= 60:
         axes[1].xaxis.set_major_formatter(FuncFormatter(_clock(seconds)))
     bar = figure.colorbar(image, ax=axes, pad=0.012, aspect=40)
-    bar.set_label("level in dB; 0 is the loudest before")
+    bar.set_label("level in dB; 0 is the loudest point before")
     bar.outline.set_visible(False)
     content = io.BytesIO()
     figure.savefig(content, format="png")

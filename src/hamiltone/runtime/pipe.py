@@ -12,7 +12,7 @@ from hamiltone.errors import InputError
 from hamiltone.runtime.interrupt import Interrupt
 from hamiltone.runtime.stream import Stream
 
-FORMATS: dict[str, np.dtype[Any]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
+SAMPLE_TYPES: dict[str, np.dtype[Any]] = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
 _MOST_BYTES = 1 << 16
 
 
@@ -33,7 +33,7 @@ def pass_through(
     The output is exactly as long as the input and aligned with it: the initial silence of a stream is left out, so a
     reader gets its first sample after the latency. Every chunk is written immediately.
     """
-    sample, passed, held, silence = FORMATS[encoding], Passed(), b"", stream.latency
+    sample, passed, held, silence = SAMPLE_TYPES[encoding], Passed(), b"", stream.latency
     size = sample.itemsize * stream.channels
 
     def read() -> bytes:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from hamiltone.audio.formats import Block, Encoding
 from hamiltone.audio.io import Reader, open_reader
-from hamiltone.audio.resampling import resample
 from hamiltone.audio.sound_file import SoundFileWriter
+from hamiltone.audio.soxr_resampling import resample
 from hamiltone.errors import InputError
 
 _STEP = 0.1  # seconds

@@ -3,7 +3,7 @@
 The filter is that of soxr's best quality at whole ratios. soxr itself will not do: its samples come in bursts of 70 ms
 and more, and at 44.1 kHz its filter sags by a thousandth at the top of the band, so that a recording and the same sound
 live would differ. Here `Resampler` makes each sample by one product with a row of a table as soon as the filter has
-seen enough, and `resample` a whole block by Fourier transforms.
+seen enough, and `resample_whole` a whole block by Fourier transforms.
 """
 
 from functools import lru_cache
@@ -13,10 +13,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from hamiltone.audio.spectra import fast_length
+from hamiltone.audio.spectra import Samples, fast_length
 from hamiltone.runtime.fifo import Fifo
-
-Samples = NDArray[np.float32]
 
 # The windowed sinc of soxr's quality VHQ, read off its impulse response between 48 and 16 kHz and between 16 and 8 kHz,
 # in units of the lower of the two rates: flat up to 0.456 of it, nothing above 0.5.
@@ -76,7 +74,7 @@ class Resampler:
         self._place = 0
 
 
-def resample(block: Samples, source_rate: int, target_rate: int, length: int | None = None) -> Samples:
+def resample_whole(block: Samples, source_rate: int, target_rate: int, length: int | None = None) -> Samples:
     """A whole block as if silence surrounded it; sample zero stays at time zero, and digital silence is silent.
 
     Shape:

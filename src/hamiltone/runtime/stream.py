@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.audio.formats import to_pcm
+from hamiltone.audio.spectra import Samples
 from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import StepBackend, resolve_step
@@ -24,7 +25,6 @@ from hamiltone.runtime.times import Times
 if TYPE_CHECKING:
     from hamiltone.models import Enhancer
 
-Samples = NDArray[np.float32]
 LOWEST_RATE, HIGHEST_RATE = 8_000, 192_000
 MOST_CHANNELS = 256
 _LOUDEST = 1e6  # 120 dB over full scale cannot be sound

@@ -9,7 +9,7 @@ import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block
 from hamiltone.audio.io import Reader, open_damaged, open_reader
-from hamiltone.audio.resampling import BlockResampler
+from hamiltone.audio.soxr_resampling import BlockResampler
 from hamiltone.errors import InputError
 from hamiltone.runtime.windows import Read
 
@@ -54,7 +54,7 @@ def survey_recording(read: Read, *, name: str, sample_rate: int, channels: int, 
         raise InputError(f"{name}: expected at most {_MOST_CHANNELS} channels, got {channels}")
     if channels * sample_rate > _MOST_PER_SECOND:
         most = _MOST_PER_SECOND // sample_rate
-        raise InputError(f"{name}: expected at most {most} channels at {sample_rate} Hz, got {channels}; divide it")
+        raise InputError(f"{name}: expected at most {most} channels at {sample_rate} Hz, got {channels}; split it")
     resampler = BlockResampler(sample_rate, model_rate, channels)
     energy, mean_energy, frames, samples, loudest = np.zeros(channels), 0.0, 0, 0, 0.0
     last, size = False, min(65_536, _BLOCK_SAMPLES // channels)
@@ -94,17 +94,17 @@ class Recording:
     open: Callable[..., Reader]
 
     def second_pass(self, reader: Reader) -> Read:
-        """Reads as many frames as the survey counted; a file that has become shorter is an `InputError`."""
+        """Reads as many frames as the survey counted; a file that became shorter raises an `InputError`."""
         name, left = self.info.path, self.survey.frames
         if (reader.info.sample_rate, reader.info.channels) != (self.info.sample_rate, self.info.channels):
-            raise InputError(f"{name}: has changed while it was read")
+            raise InputError(f"{name}: changed while it was being read")
 
         def read(frames: int) -> Block:
             nonlocal left
             frames = min(frames, left)
             block = reader.read(frames)
             if len(block) < frames:
-                raise InputError(f"{name}: has become shorter while it was read")
+                raise InputError(f"{name}: became shorter while it was being read")
             left -= frames
             return block
 

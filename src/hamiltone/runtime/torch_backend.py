@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hamiltone.audio.spectra import Spectrum
 from hamiltone.errors import InputError
-from hamiltone.runtime.backend import Memory, Spectrum
+from hamiltone.runtime.backend import Memory
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -42,7 +42,7 @@ def enhance(
     """
     settings = Settings(resolve_model(model), strength, window_seconds)
     if not isinstance(sample_rate, Real) or sample_rate // 1 != sample_rate:
-        raise InputError(f"expected the sample rate as a number in whole Hz, got {sample_rate!r}")
+        raise InputError(f"expected the sample rate in whole Hz, got {sample_rate!r}")
     rate = int(sample_rate)
     frames = _to_frames(waveform)
     survey = survey_recording(

@@ -13,7 +13,7 @@ from hamiltone.training.config import Run
 
 
 def make_fabric(run: Run) -> Fabric:
-    """Fabric on one device; under ``torchrun -m hamiltone train`` or ``fabric run`` on all of theirs."""
+    """Fabric on one device, or on all those of ``torchrun -m hamiltone train`` or ``fabric run``."""
     precision: Literal["bf16-mixed", "32-true"] = "bf16-mixed" if run.precision == "bfloat16" else "32-true"
     by_fabric_run = "LT_CLI_USED" in os.environ
     try:

@@ -10,7 +10,7 @@ from hamiltone.atomic import replacing
 from hamiltone.errors import InputError
 from hamiltone.leftovers import sweep
 from hamiltone.training.config import MAY_CHANGE, Recipe
-from hamiltone.training.reading import flat, flatten, is_complete, read_toml, to_toml
+from hamiltone.training.reading import flat, flat_table, is_complete, read_toml, to_toml
 
 
 class RunFolder:
@@ -35,7 +35,7 @@ class RunFolder:
             self._check_new()
         if not self.started or not self.config.exists():
             return
-        before = flatten(read_toml(self.config))
+        before = flat_table(read_toml(self.config))
         now = flat(recipe)
         for key in sorted((before.keys() | now.keys()) - MAY_CHANGE):
             if before.get(key) != now.get(key):

@@ -5,10 +5,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-
-def stop_signals() -> list[signal.Signals]:
-    """The signals of this system that ask to stop; the last one comes when the terminal is closed."""
-    return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
+from hamiltone.stop_signals import stop_signals
 
 
 class StopSignal:
@@ -23,7 +20,7 @@ class StopSignal:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+        if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
             for number in stop_signals():
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._handlers[number] = signal.signal(number, self._notice)

@@ -83,7 +83,7 @@ class Loop:
 
     @property
     def position(self) -> float:
-        """The spent share of the budget."""
+        """The share of the budget that is spent."""
         return position(self.recipe.budget, self.order.steps_per_epoch, self.progress.step, self.progress.elapsed)
 
     def run(self, log: Log, stop: StopSignal) -> Outcome:
@@ -142,7 +142,8 @@ class Loop:
         """Stop before a NaN or an infinity reaches the weights."""
         for name, value in figures.items():
             if not math.isfinite(value):
-                good = f"the last good state is {self.folder.last}" if self.folder.started else "nothing was saved yet"
+                last = f"the last good state is {self.folder.last}"
+                good = last if self.folder.started else "nothing has been saved yet"
                 raise InputError(
                     f"training diverged: {name} is {value} in step {self.progress.step + 1}; {good}; "
                     "try a lower optimiser.lr, or check the data"

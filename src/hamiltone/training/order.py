@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 
 from hamiltone.data.randomness import Key, epoch_order
 from hamiltone.errors import InputError
+from hamiltone.stop_signals import stop_signals
 from hamiltone.training.config import Batches
-from hamiltone.training.interrupt import stop_signals
 from hamiltone.training.task import KeyedData, Ragged
 
 POOL = 50
@@ -22,7 +22,7 @@ class BatchOrder:
     """The keys of the batches of one process from a given step on, without end.
 
     A step takes `batches.size` samples of the shuffled epoch; they are cut into `accumulate` parts and each part into
-    one share per process; `share` is the rank of this one and their number. An incomplete last batch is not used.
+    one share per process; `share` is the rank of this one and their number. An incomplete last batch is left out.
     With `lengths` of the samples, batches hold samples of similar length, in a shuffled order.
     """
 
@@ -91,7 +91,7 @@ def stream(data: KeyedData, order: BatchOrder, device: torch.device) -> Generato
 
 
 def _leave_signals_to_the_run(worker: int) -> None:
-    """Signals reach the whole process group, but the run saves first and then ends its workers itself, by SIGTERM.
+    """Signals reach the whole process group, but the run saves first and then ends its workers itself, with SIGTERM.
 
     So a worker ignores all signals but a second SIGTERM.
     """

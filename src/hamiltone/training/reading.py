@@ -64,18 +64,18 @@ def is_complete(path: Path) -> bool:
 
 def flat(recipe: Recipe) -> dict[str, Any]:
     """Every key of a recipe by its path, such as ``optimiser.lr``."""
-    return flatten(recipe.model_dump(mode="json", exclude_none=True))
+    return flat_table(recipe.model_dump(mode="json", exclude_none=True))
 
 
-def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_table(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The values of nested tables by their paths.
 
-    >>> flatten({"a": 1, "b": {"c": 2}})
+    >>> flat_table({"a": 1, "b": {"c": 2}})
     {'a': 1, 'b.c': 2}
     """
     values: dict[str, Any] = {}
     for key, value in table.items():
-        values |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        values |= flat_table(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return values
 
 

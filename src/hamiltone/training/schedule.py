@@ -7,7 +7,7 @@ from hamiltone.training.config import Budget, Schedule
 
 
 def position(budget: Budget, steps_per_epoch: int, step: int, elapsed: float) -> float:
-    """The spent share of the budget, from 0 to 1: the largest share among its limits.
+    """The share of the budget that is spent, from 0 to 1: the largest share among its limits.
 
     For a budget in steps or epochs this is a function of the step alone, so a resumed run repeats it exactly.
 

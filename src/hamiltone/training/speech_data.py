@@ -6,12 +6,12 @@ from pathlib import Path
 
 from torch import Tensor
 
+from hamiltone.data.audio_store import AudioStore, open_store
 from hamiltone.data.datasets import FullPairs, MixtureFolder, PairSegments, RemixedPairs, Segments, SyntheticSpeech
 from hamiltone.data.files import Progress, audio_files, speaker_of
 from hamiltone.data.pairs import scan_voicebank, split_speakers
 from hamiltone.data.randomness import epoch_order
 from hamiltone.data.sources import PairAudio, SpeechPool
-from hamiltone.data.store import AudioStore, open_store
 from hamiltone.training.speech_recipe import Data, MixtureData, PairData, RemixedData, SyntheticData
 from hamiltone.training.task import KeyedData
 

@@ -11,7 +11,7 @@ from hamiltone.errors import InputError
 from hamiltone.markdown import table
 from hamiltone.training.folder import RunFolder
 from hamiltone.training.log import parse_record
-from hamiltone.training.reading import flatten, read_toml
+from hamiltone.training.reading import flat_table, read_toml
 
 _NOT_THE_EXPERIMENT = ("run.", "data.root", "data.cache", "batches.workers")
 
@@ -25,7 +25,7 @@ class RunSummary:
     steps: int
     minutes: float
     units_per_second: float
-    """The median speed, in the unit of the task: seconds of audio."""
+    """The median speed, in the task's unit, such as seconds of audio."""
     metrics: dict[str, float]
 
 
@@ -44,7 +44,7 @@ def _settings(folder: Path) -> dict[str, Any]:
     config = RunFolder(folder).config
     if not config.exists():
         raise InputError(f"{folder} is not the folder of a run: it has no {config.name}")
-    content = flatten(read_toml(config))
+    content = flat_table(read_toml(config))
     return {key: value for key, value in content.items() if not key.startswith(_NOT_THE_EXPERIMENT)}
 
 

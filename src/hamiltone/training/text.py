@@ -20,7 +20,7 @@ class TextData(Table):
     """The folder with train.tsv in GLUE's format, and how its sentences are used.
 
     A share `held_out` of the whole sentences is for validation. Words that occur at least `least` times in the others
-    make the vocabulary, and training replaces words by the unknown one with the probability `word_dropout`.
+    make the vocabulary, and training replaces each word with the unknown one with probability `word_dropout`.
     """
 
     root: Path
@@ -32,7 +32,7 @@ class TextData(Table):
     least: PositiveInt = 2
     """How often a word must occur to be in the vocabulary."""
     word_dropout: float = Field(default=0.0, ge=0, lt=1)
-    """The probability with which training replaces a word by the unknown one."""
+    """The probability that training replaces a word with the unknown one."""
 
 
 class TextRecipe(ClassifierRecipe):

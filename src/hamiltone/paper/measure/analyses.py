@@ -13,7 +13,7 @@ from hamiltone.analysis.gradients import (
 )
 from hamiltone.analysis.maps import study_maps
 from hamiltone.analysis.movement import start_of, study_movement
-from hamiltone.analysis.settings import sweep
+from hamiltone.analysis.settings import sweep_settings
 from hamiltone.analysis.similarity import study_similarity
 from hamiltone.analysis.subspace import check_gradients, check_subspace
 from hamiltone.nn.rules import SCALES
@@ -23,7 +23,7 @@ from hamiltone.paper.results import (
     Agreements,
     Gradients,
     Outputs,
-    Settings,
+    SettingSweep,
     StartCorrelations,
     Theorems,
 )
@@ -62,13 +62,15 @@ def gradients(study: Study) -> Gradients:
     )
 
 
-def gradient_settings(study: Study) -> Settings:
+def gradient_settings(study: Study) -> SettingSweep:
     """Every setting that Table 6 leaves open, or for a quick run those with one head and two initialisations."""
     setting = replace(study.setting, trials=_QUICK_SWEEP_TRIALS if study.quick else _SWEEP_TRIALS)
     study.use_data(f"random input of shape {setting.shape}, {setting.trials} trials, seed {setting.seed}")
     if study.quick:
-        return Settings(sweep(setting, heads=(1,), inits=("polar", "uniform, quaternions"), tick=study.tick))
-    return Settings(sweep(setting, tick=study.tick))
+        return SettingSweep(
+            sweep_settings(setting, heads=(1,), inits=("polar", "uniform, quaternions"), tick=study.tick)
+        )
+    return SettingSweep(sweep_settings(setting, tick=study.tick))
 
 
 def theorems(study: Study) -> Theorems:

@@ -10,7 +10,7 @@ from hamiltone.benchmark.classifier import bench_classifier
 from hamiltone.errors import InputError
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import Classifier, ClassifierSpeeds, SeedAccuracy
-from hamiltone.paper.store import decode
+from hamiltone.paper.store import from_plain
 
 T = TypeVar("T")
 _BATCH = {"cifar100": 128, "sst2": 128}
@@ -83,11 +83,11 @@ def _steps(runs: list[dict[str, Any]]) -> tuple[int, ...]:
 
 def _similarity(content: dict[str, Any]) -> dict[str, Spread]:
     """The spreads of a report, without those of the two formulas, which are a pair for each model."""
-    return {key: decode(Spread, one) for key, one in content.items() if isinstance(one, dict) and "mean" in one}
+    return {key: from_plain(Spread, one) for key, one in content.items() if isinstance(one, dict) and "mean" in one}
 
 
 def _correlations(content: dict[str, Any]) -> dict[str, Correlation]:
-    return {key: decode(Correlation, one) for key, one in content["correlations"].items()}
+    return {key: from_plain(Correlation, one) for key, one in content["correlations"].items()}
 
 
 def _difference(accuracies: tuple[SeedAccuracy, ...]) -> Spread | None:

@@ -7,7 +7,7 @@ from hamiltone.nn.rules import COMPARED, make_rule
 from hamiltone.paper.measure.study import Study
 from hamiltone.paper.results import LENGTHS, Costs
 
-PRESETS = ("qtransformer", "qconformer", "qdensenet", "qtn", "real-conformer", "qtransformer-dns", "qconformer-dns")
+COUNTED = ("qtransformer", "qconformer", "qdensenet", "qtn", "real-conformer", "qtransformer-dns", "qconformer-dns")
 """The models of Tables 2 and 3."""
 
 
@@ -17,7 +17,7 @@ def costs(study: Study) -> Costs:
     return Costs(
         scores=tuple(_counted(name) for name in COMPARED),
         layers=tuple(layer_costs(LENGTHS)),
-        models=tuple(model_costs(PRESETS)),
+        models=tuple(model_costs(COUNTED)),
         hyperparameters=tuple(hyperparameters(name) for name in ("qconformer", "real-conformer")),
     )
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hamiltone.analysis.gradients import Setting
 from hamiltone.models import Enhancer, Header, bundled, load_checkpoint
-from hamiltone.paper.pair import PAIRS, Twins, Utterance, check_pair, recorded_utterances, synthetic_utterances
+from hamiltone.paper.pair import PAIRS, ModelPair, Utterance, check_pair, recorded_utterances, synthetic_utterances
 from hamiltone.paper.store import ModelFacts, folder_of
 
 UTTERANCES, QUICK_UTTERANCES = 64, 4
@@ -94,9 +94,9 @@ class Study:
         shared, hamilton = (load_checkpoint(bundled()[name]) for name in self.pair_names)
         return shared, hamilton
 
-    def pair(self) -> Twins:
+    def pair(self) -> ModelPair:
         """The bundled twins."""
-        return Twins(check_pair(self.options.pair), self.shared()[0], self.hamilton()[0])
+        return ModelPair(check_pair(self.options.pair), self.shared()[0], self.hamilton()[0])
 
     def shared(self) -> tuple[Enhancer, Header]:
         """The twin with shared scores."""

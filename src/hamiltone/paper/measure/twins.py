@@ -23,7 +23,7 @@ from hamiltone.models import Enhancer, load_checkpoint
 from hamiltone.nn import make_rule
 from hamiltone.nn.rules import SCALES
 from hamiltone.paper.measure.study import Study
-from hamiltone.paper.measure.variants import VARIANTS, Job, finish_all, jobs
+from hamiltone.paper.measure.variants import VARIANTS, AblationRun, ablation_runs, finish_all
 from hamiltone.paper.pair import recorded_utterances
 from hamiltone.paper.results import Coupling, MapsOverSeeds, OutputsOverSeeds, SeedRun, Twins, VariantRuns
 
@@ -34,9 +34,9 @@ _TRIALS = 50
 class Trained:
     """A finished run: its model, its start and its scores."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.seed = job, job.seed
-        self.model, self.header = load_checkpoint(job.checkpoint)
+    def __init__(self, run: AblationRun) -> None:
+        self.run, self.seed = run, run.seed
+        self.model, self.header = load_checkpoint(run.checkpoint)
 
     @cached_property
     def start(self) -> Enhancer:
@@ -48,7 +48,7 @@ class Trained:
     @cached_property
     def report(self) -> Report:
         """On the whole test set."""
-        return read_report(self.job.scores)
+        return read_report(self.run.scores)
 
     def summary(self) -> SeedRun:
         moved = study_movement(self.start, self.model)
@@ -74,14 +74,14 @@ def ablation(study: Study) -> Twins:
         raise InputError("the ablation trains for hours; leave out --quick")
     if options.seeds < 3:
         raise InputError("expected at least three seeds: with two, models of different seeds make a single pair")
-    wanted = jobs(options.recipe, options.runs, options.data, options.seeds)
-    for number, job in enumerate(finish_all(wanted, options.jobs), 1):
-        study.tick(f"{number} of {len(wanted)} runs are finished: {job.folder.name}")
+    wanted = ablation_runs(options.recipe, options.runs, options.data, options.seeds)
+    for number, run in enumerate(finish_all(wanted, options.jobs), 1):
+        study.tick(f"{number} of {len(wanted)} runs are finished: {run.folder.name}")
     runs: dict[str, list[Trained]] = {variant.name: [] for variant in VARIANTS}
-    for job in wanted:
-        run = Trained(job)
-        study.use_model(job.folder.name, job.checkpoint, run.header)
-        runs[job.variant.name].append(run)
+    for run in wanted:
+        trained = Trained(run)
+        study.use_model(run.folder.name, run.checkpoint, trained.header)
+        runs[run.variant.name].append(trained)
     noisy = [one.noisy for one in recorded_utterances(options.data, _UTTERANCES)]
     study.use_data(
         f"VoiceBank+DEMAND: {len(wanted)} runs of {options.recipe.stem}, scores on the test set, analyses on "

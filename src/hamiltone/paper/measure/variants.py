@@ -44,7 +44,7 @@ VARIANTS = (
 
 
 @dataclass(frozen=True)
-class Job:
+class AblationRun:
     """One run of the ablation."""
 
     variant: Variant
@@ -64,54 +64,54 @@ class Job:
         return self.folder / "test.json"
 
 
-def jobs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[Job]:
+def ablation_runs(recipe: Path, runs: Path, data: Path, seeds: int) -> list[AblationRun]:
     """All runs, seed by seed, so that what is finished first can be compared first."""
     return [
-        Job(variant, seed, recipe, runs / f"{variant.name}-{seed}", data)
+        AblationRun(variant, seed, recipe, runs / f"{variant.name}-{seed}", data)
         for seed in range(seeds)
         for variant in VARIANTS
     ]
 
 
-def finish(job: Job) -> None:
+def finish(run: AblationRun) -> None:
     """Train and score a run on one thread, or what is missing of it.
 
     A finished run needs only its checkpoint and its report: the rest of its folder can be deleted, and neither is made
     again. One of another recipe, seed or rule is refused.
     """
-    if job.checkpoint.exists() and job.scores.exists():
-        found, wanted = load_checkpoint(job.checkpoint)[1].training.get("recipe"), recipe_of(job).experiment()
+    if run.checkpoint.exists() and run.scores.exists():
+        found, wanted = load_checkpoint(run.checkpoint)[1].training.get("recipe"), recipe_of(run).experiment()
         if found != json.loads(json.dumps(wanted)):
-            raise InputError(f"{job.folder} holds a run of another recipe; move it away, or give another --runs")
+            raise InputError(f"{run.folder} holds a run of another recipe; move it away, or give another --runs")
         return
-    train(job)
-    clean, noisy = (job.data / folder for folder in FOLDERS["test"])
-    files = evaluate(noisy, clean, ModelName(str(job.checkpoint)), metrics=METRICS)
-    write_report(job.scores, Report(job.folder.name, METRICS, tuple(files)))
+    train(run)
+    clean, noisy = (run.data / folder for folder in FOLDERS["test"])
+    files = evaluate(noisy, clean, ModelName(str(run.checkpoint)), metrics=METRICS)
+    write_report(run.scores, Report(run.folder.name, METRICS, tuple(files)))
 
 
-def recipe_of(job: Job) -> "SpeechRecipe":
+def recipe_of(run: AblationRun) -> "SpeechRecipe":
     """The recipe of a run: that of the ablation with the seed and the rule."""
     try:
         from hamiltone.training import SpeechRecipe, load_recipe
     except ModuleNotFoundError as error:
         raise InputError(f'training needs {error.name}: pip install "hamiltone[train]"') from None
 
-    settings = [f"seed={job.seed}", f"run.folder={str(job.folder)!r}"]
-    plan = load_recipe(job.recipe, settings)
+    settings = [f"seed={run.seed}", f"run.folder={str(run.folder)!r}"]
+    plan = load_recipe(run.recipe, settings)
     if not isinstance(plan, SpeechRecipe) or plan.model is None:
-        raise InputError(f"{job.recipe} is not a recipe that trains a speech model from random weights")
-    settings += job.variant.overrides(plan.model.heads)
+        raise InputError(f"{run.recipe} is not a recipe that trains a speech model from random weights")
+    settings += run.variant.overrides(plan.model.heads)
     if "root" in type(plan.data).model_fields:
-        settings += [f"data.root={str(job.data)!r}", f"data.cache={str(job.folder.parent / 'cache')!r}"]
-    plan = load_recipe(job.recipe, settings)
+        settings += [f"data.root={str(run.data)!r}", f"data.cache={str(run.folder.parent / 'cache')!r}"]
+    plan = load_recipe(run.recipe, settings)
     assert isinstance(plan, SpeechRecipe)
     return plan
 
 
-def train(job: Job) -> None:
+def train(run: AblationRun) -> None:
     """Train on one thread, resume, or return at once if the training is complete."""
-    plan = recipe_of(job)
+    plan = recipe_of(run)
     from hamiltone.training import SpeechTask
     from hamiltone.training import train as train_task
     from hamiltone.training.device import make_fabric, tune_cpu
@@ -120,18 +120,18 @@ def train(job: Job) -> None:
     tune_cpu()
     outcome = train_task(SpeechTask(plan), plan, make_fabric(plan.run))
     if outcome.stopped:
-        raise InputError(f"stopped; the same command resumes from {job.folder}")
+        raise InputError(f"stopped; the same command resumes from {run.folder}")
 
 
-def finish_all(wanted: list[Job], workers: int) -> Iterator[Job]:
+def finish_all(wanted: list[AblationRun], workers: int) -> Iterator[AblationRun]:
     """Train and score side by side, `workers` at a time, each in a process of its own; yields what is done."""
     if workers == 1:
-        for job in wanted:
-            finish(job)
-            yield job
+        for run in wanted:
+            finish(run)
+            yield run
         return
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
-        running = {pool.submit(finish, job): job for job in wanted}
+        running = {pool.submit(finish, run): run for run in wanted}
         try:
             for done in as_completed(running):
                 done.result()

@@ -10,8 +10,8 @@ from hamiltone.paper.claims import CLAIMS, judge_claim
 from hamiltone.paper.judge import Judgement
 from hamiltone.paper.pages.gradient_views import sweep_list
 from hamiltone.paper.pages.items import ITEMS
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.store import Evidence, Made, read_results
 
 _HEADING = "# Results\n\nThe paper's numbers beside ours. Written by `hamiltone reproduce pages`"

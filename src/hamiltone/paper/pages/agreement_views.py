@@ -2,8 +2,8 @@
 
 from hamiltone.analysis.agreement import TopAgreement
 from hamiltone.analysis.statistics import Spread
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import OTHER_MODEL, Section, get, of, short_layer
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import Agreements
 from hamiltone.paper.store import Evidence

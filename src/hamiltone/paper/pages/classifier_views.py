@@ -5,9 +5,9 @@ from statistics import fmean
 from hamiltone.analysis.gradients import Correlation
 from hamiltone.analysis.statistics import Spread, student
 from hamiltone.paper.pages.gradient_views import mean_of_layers
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import OTHER_MODEL, Section, get, twins_of
 from hamiltone.paper.pages.speech_views import BESIDE
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import Classifier, ClassifierSpeeds, Outputs, Quality
 from hamiltone.paper.store import Evidence

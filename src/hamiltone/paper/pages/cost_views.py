@@ -1,7 +1,7 @@
 """Tables 1, 9 and 12: what is counted and timed."""
 
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get, of
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import reference
 from hamiltone.paper.results import LENGTHS, Costs, LayerSpeeds
 from hamiltone.paper.store import Evidence

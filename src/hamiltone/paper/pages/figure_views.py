@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from hamiltone.nn.rules import SCALES
-from hamiltone.paper.pages.rows import row
 from hamiltone.paper.pages.section import OTHER_MODEL, Section, get, of, twins_of
+from hamiltone.paper.pages.table_rows import row
 from hamiltone.paper.reference import reference
 from hamiltone.paper.results import Outputs, Picture
 from hamiltone.paper.store import Evidence

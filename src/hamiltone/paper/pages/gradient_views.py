@@ -6,10 +6,10 @@ from hamiltone.analysis.gradients import Correlation
 from hamiltone.analysis.settings import Landing
 from hamiltone.analysis.statistics import Spread
 from hamiltone.nn.rules import SCALES
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get, of, short_layer
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import Printed, reference
-from hamiltone.paper.results import Gradients, Settings, Theorems
+from hamiltone.paper.results import Gradients, SettingSweep, Theorems
 from hamiltone.paper.store import Evidence
 
 NEAR = 0.05
@@ -169,7 +169,7 @@ def theorems(evidence: Evidence) -> Section:
 
 def gradient_settings(evidence: Evidence) -> Section:
     """Which settings land near Table 7, and how far all of them spread."""
-    found = get(evidence, "gradient-settings", Settings)
+    found = get(evidence, "gradient-settings", SettingSweep)
     landings = () if found is None else found.landings
     theirs, rows = _table7_ratio(), []
     for scale in SCALES:
@@ -183,8 +183,8 @@ def gradient_settings(evidence: Evidence) -> Section:
     nearest = near or sorted(landings, key=_distance)[:1]
     for one in nearest:
         title = "within 5 % of Table 7" if near else "nearest to Table 7"
-        rows += _landing_rows(f"{title}: {describe(one)}", one)
-    rows += [row("ratio within 5 %", describe(one), theirs, one.ratio) for one in same_ratio if one not in nearest]
+        rows += _landing_rows(f"{title}: {in_words(one)}", one)
+    rows += [row("ratio within 5 %", in_words(one), theirs, one.ratio) for one in same_ratio if one not in nearest]
     remark = (
         f"{len(near)} of {len(landings)} settings land within 5 % of all of Table 7's norms, {len(same_ratio)} within "
         "5 % of their ratio. Every combination of loss, heads, query-key norm, initialisation, output projection and "
@@ -195,23 +195,23 @@ def gradient_settings(evidence: Evidence) -> Section:
 
 def sweep_list(evidence: Evidence) -> str:
     """What the sweep found, scale by scale, as a list in Markdown."""
-    found = get(evidence, "gradient-settings", Settings)
+    found = get(evidence, "gradient-settings", SettingSweep)
     if found is None or not found.landings:
         return "- Not tested: `hamiltone reproduce gradient-settings` has not been run.\n"
     theirs, lines = _table7_ratio(), []
     for scale in SCALES:
         landings = [one for one in found.landings if one.choice.scale == scale]
         ratios = [one.ratio.mean for one in landings]
-        near = [describe(one) for one in landings if abs(one.ratio.mean / theirs.value - 1) <= NEAR]
+        near = [in_words(one) for one in landings if abs(one.ratio.mean / theirs.value - 1) <= NEAR]
         lines.append(
             f"`{scale}`: the ratio lies between {min(ratios):.2f} and {max(ratios):.2f} over {len(ratios)} settings. "
             f"Within 5 % of the paper's {theirs.value:.2f}: {'; '.join(near) or 'no setting'}."
         )
     nearest = min(found.landings, key=_distance)
-    within = [describe(one) for one in found.landings if _distance(one) <= NEAR]
+    within = [in_words(one) for one in found.landings if _distance(one) <= NEAR]
     lines.append(f"Within 5 % of both of Table 7's norms: {'; '.join(within) or 'no setting'}.")
     lines.append(
-        f"Nearest to both: {describe(nearest)}; {_interval(nearest.shared)} and {_interval(nearest.hamilton)} beside "
+        f"Nearest to both: {in_words(nearest)}; {_interval(nearest.shared)} and {_interval(nearest.hamilton)} beside "
         f"{reference()['table7']['shared'].value:.2e} and {_mean_of_four():.2e}, their ratio {nearest.ratio.mean:.2f}."
     )
     lines.append(
@@ -249,7 +249,7 @@ def _landing_rows(group: str, one: Landing) -> list[Row]:
     ]
 
 
-def describe(one: Landing) -> str:
+def in_words(one: Landing) -> str:
     """A setting in words."""
     choice = one.choice
     norm, output = ("with" if flag else "without" for flag in (choice.qk_norm, choice.output))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hamiltone.paper.pages.rows import Row
+from hamiltone.paper.pages.table_rows import Row
 from hamiltone.paper.results import Result
 from hamiltone.paper.store import Evidence
 

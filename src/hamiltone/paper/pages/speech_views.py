@@ -1,7 +1,7 @@
 """Tables 2 and 3: speech enhancement."""
 
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import METRICS, MODEL_SPEEDS, MODELS, Costs, ModelSpeeds, Quality, SystemScores
 from hamiltone.paper.store import Evidence

@@ -1,8 +1,8 @@
 """The ablation: score rules trained alike, over seeds."""
 
 from hamiltone.analysis.statistics import student
-from hamiltone.paper.pages.rows import Row, row
 from hamiltone.paper.pages.section import Section, get
+from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import reference
 from hamiltone.paper.results import METRICS, OutputsOverSeeds, Twins
 from hamiltone.paper.store import Evidence

@@ -150,7 +150,7 @@ def list_devices() -> str:
     return str(_sounddevice().query_devices()) or "there are no audio devices"
 
 
-def decibels(peak: float) -> float:
+def peak_decibels(peak: float) -> float:
     """A peak in decibels of full scale, from -90 to 120."""
     return min(max(20 * math.log10(max(peak, 1e-9)), -90.0), 120.0)
 

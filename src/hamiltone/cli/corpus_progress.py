@@ -1,4 +1,4 @@
-"""The progress of ``hamiltone corpus``: a page on a terminal, otherwise a line every half minute."""
+"""The progress of ``hamiltone corpus``: a table on a terminal, elsewhere a line every half minute."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _EVERY = 30.0  # seconds between lines
 
 
 @contextmanager
-def progress_page(console: Console | None = None, every: float = _EVERY) -> Iterator[Callable[["Status"], None]]:
+def progress_display(console: Console | None = None, every: float = _EVERY) -> Iterator[Callable[["Status"], None]]:
     """A function that shows how far a run has come, on standard error."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
@@ -27,7 +27,7 @@ def progress_page(console: Console | None = None, every: float = _EVERY) -> Iter
     from rich.live import Live
 
     with Live(console=console, refresh_per_second=2, transient=True) as live:
-        yield lambda status: live.update(page(status))
+        yield lambda status: live.update(progress_table(status))
 
 
 def _lines(every: float) -> Callable[["Status"], None]:
@@ -43,7 +43,7 @@ def _lines(every: float) -> Callable[["Status"], None]:
     return tell
 
 
-def page(status: "Status") -> "Table":
+def progress_table(status: "Status") -> "Table":
     """All figures, with a bar."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from hamiltone.data.audio_store import open_store
 from hamiltone.data.files import decode
 from hamiltone.data.signals import active_level
-from hamiltone.data.store import open_store
 from hamiltone.errors import InputError
 from hamiltone.leftovers import create
 

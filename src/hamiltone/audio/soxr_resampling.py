@@ -1,19 +1,18 @@
 """Resampling by soxr; the only module that imports it."""
 
 from math import ceil
-from typing import Any
 
 import numpy as np
 import soxr  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 
-Samples = NDArray[Any]
+from hamiltone.audio.formats import Block
+
 QUALITY = "VHQ"
 
 
 def resample(
-    block: Samples, source_rate: float, target_rate: float, length: int | None = None, *, quality: str = QUALITY
-) -> Samples:
+    block: Block, source_rate: float, target_rate: float, length: int | None = None, *, quality: str = QUALITY
+) -> Block:
     """Resample a block as if silence surrounded it; sample zero stays at time zero.
 
     Shape:
@@ -41,6 +40,6 @@ class BlockResampler:
         if source_rate != target_rate:
             self._stream = soxr.ResampleStream(source_rate, target_rate, channels, dtype="float32", quality=QUALITY)
 
-    def push(self, block: Samples, *, last: bool) -> Samples:
+    def push(self, block: Block, *, last: bool) -> Block:
         """Take a block and return the samples that are ready; after the `last` block, all that remain."""
         return block if self._stream is None else self._stream.resample_chunk(block, last=last)

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from hamiltone.audio.resampling import BlockResampler, resample
+from hamiltone.audio.soxr_resampling import BlockResampler, resample
 from sounds import RATES, noise
 
 

@@ -7,7 +7,7 @@ import soundfile
 from enhancers import Backends
 from hamiltone.errors import InputError
 from hamiltone.runtime import enhance_file
-from hamiltone.runtime.keep import parse_passages
+from hamiltone.runtime.passages import parse_passages
 
 RATE = 16_000
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hamiltone.audio.io import open_reader
-from hamiltone.audio.resampling import resample
+from hamiltone.audio.soxr_resampling import resample
 
 _BLOCK = 65_536
 _RATED_RATE = 16_000
@@ -18,14 +18,14 @@ _SILENCE = 1e-12
 
 
 @dataclass(frozen=True)
-class Noise:
+class NoiseLevel:
     """The level of the removed noise in dB of full scale, and of the rest above it; None if there is none."""
 
     noise_db: float | None
     snr_db: float | None
 
 
-def estimate_noise(source: Path, result: Path, scale: float = 1.0) -> Noise:
+def estimate_noise(source: Path, result: Path, scale: float = 1.0) -> NoiseLevel:
     """Compare a recording with its enhanced version: their difference is the noise, as far as the model found it.
 
     `scale` is what all samples of the result were multiplied by.
@@ -41,9 +41,9 @@ def estimate_noise(source: Path, result: Path, scale: float = 1.0) -> Noise:
             kept += float(np.square(clean, dtype=np.float64).sum())
             count += noisy.size
     if not count or taken / count < _SILENCE:
-        return Noise(None, None)
+        return NoiseLevel(None, None)
     snr = _decibels(kept / taken) if kept / count >= _SILENCE else None
-    return Noise(_decibels(taken / count), snr)
+    return NoiseLevel(_decibels(taken / count), snr)
 
 
 def _decibels(ratio: float) -> float:
