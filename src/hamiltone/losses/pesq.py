@@ -82,7 +82,7 @@ def pesq_distance(estimate: Tensor, target: Tensor, bark: Bark | None = None) ->
         target = equalise_response(estimate, target, bark)
         estimate = equalise_gain(estimate, target, bark)
         symmetric, asymmetric = disturbances(estimate, target, bark)
-        return 0.1 * pooled(symmetric, first, last) + 0.0309 * pooled(asymmetric, first, last)
+        return 0.1 * over_utterance(symmetric, first, last) + 0.0309 * over_utterance(asymmetric, first, last)
 
 
 def input_filter(waveform: Tensor) -> Tensor:
@@ -165,7 +165,7 @@ def disturbances(estimate: Tensor, target: Tensor, bark: Bark) -> tuple[Tensor, 
     return (weight * symmetric).clamp(max=45.0), (weight * asymmetric).clamp(max=45.0)
 
 
-def pooled(disturbance: Tensor, first: Tensor, last: Tensor) -> Tensor:
+def over_utterance(disturbance: Tensor, first: Tensor, last: Tensor) -> Tensor:
     """L6 mean over syllables, dominated by the worst frame, then L2 over the active part: ``(B, T)`` to ``(B,)``."""
     frames = disturbance.shape[1]
     index = first[:, None] + torch.arange(frames, device=disturbance.device)  # (B, T), from the first active frame
