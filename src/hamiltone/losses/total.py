@@ -16,7 +16,7 @@ from hamiltone.losses.waveform import rms_loss
 
 @dataclass(frozen=True)
 class LossWeights:
-    """The weight of each term: those of Eq. 70, and the distance of compressed spectra. Zero switches a term off."""
+    """The weight of each term, those of Eq. 70 and others. Zero switches a term off."""
 
     mstft: float = 0.0
     """Multi-resolution STFT loss."""
@@ -50,8 +50,8 @@ class EnhancementLoss(nn.Module):
 
     Args:
         weights: The weight of every term; terms of weight zero are not computed.
-        n_fft: Samples of a frame of the complex distance; use the model's.
-        hop: Samples between its frames.
+        n_fft: Samples of a frame of the terms that look at spectra as the model does; use the model's.
+        hop: Samples between these frames.
 
     Shape:
         estimate, target: ``(B, L)`` at 16 kHz

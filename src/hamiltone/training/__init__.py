@@ -49,9 +49,9 @@ TaskRecipe = SpeechRecipe | VisionRecipe | TextRecipe
 _KINDS: dict[str, type[TaskRecipe]] = {"speech": SpeechRecipe, "vision": VisionRecipe, "text": TextRecipe}
 
 
-def load_recipe(path: Path, overrides: Iterable[str] = ()) -> TaskRecipe:
+def load_recipe(path: str | Path, overrides: Iterable[str] = ()) -> TaskRecipe:
     """The recipe in a file, with overrides such as ``optimiser.lr=1e-4``."""
-    return read_recipe(path, overrides, _KINDS)
+    return read_recipe(Path(path), overrides, _KINDS)
 
 
 def train_recipe(recipe: TaskRecipe) -> Outcome:
