@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,18 @@ def test_broken_standard_input_is_named(run: Run) -> None:
         result = run("-", stdin=stdin)
         assert (result.code, result.stdout) == (2, b"")
         assert result.stderr == f"hamiltone: standard input: {reason}\n"
+
+
+def test_a_system_without_room_for_temporary_files_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = write("noisy.wav").read_bytes()
+    for arguments in [("-",), ("noisy.wav", "-o", "-")]:
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", str(Path("missing").absolute()))
+            result = run(*arguments, stdin=data)
+        assert (result.code, result.stdout) == (2, b"")
+        assert result.stderr == (
+            "hamiltone: no folder for temporary files: No such file or directory; name one in TMPDIR\n"
+        )
 
 
 def test_broken_files_are_reported_and_the_others_go_on(run: Run) -> None:

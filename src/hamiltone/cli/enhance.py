@@ -5,7 +5,8 @@ import json
 import os
 import shutil
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -129,11 +130,18 @@ def enhance(
         raise typer.Exit(2)
 
 
-def _streams_folder(inputs: list[str], out: str | None) -> AbstractContextManager[Path]:
+@contextmanager
+def _streams_folder(inputs: list[str], out: str | None) -> Iterator[Path]:
     """A scratch folder for standard input and output if they are used, otherwise a path that is never opened."""
-    if STREAM in inputs or out == STREAM:
-        return scratch_folder("hamiltone-")
-    return nullcontext(Path(os.devnull))
+    with ExitStack() as stack:
+        folder = Path(os.devnull)
+        if STREAM in inputs or out == STREAM:
+            try:
+                folder = stack.enter_context(scratch_folder("hamiltone-"))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise InputError(f"no folder for temporary files: {reason}; name one in TMPDIR") from error
+        yield folder
 
 
 def _check_streams(inputs: list[str], out: str | None, as_json: bool) -> None:
