@@ -212,9 +212,10 @@ def test_broken_standard_input_is_named(run: Run) -> None:
 
 def test_a_system_without_room_for_temporary_files_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     data = write("noisy.wav").read_bytes()
-    monkeypatch.setattr(tempfile, "tempdir", str(Path("missing").absolute()))
     for arguments in [("-",), ("noisy.wav", "-o", "-")]:
-        result = run(*arguments, stdin=data)
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", str(Path("missing").absolute()))
+            result = run(*arguments, stdin=data)
         assert (result.code, result.stdout) == (2, b"")
         assert result.stderr == (
             "hamiltone: no folder for temporary files: No such file or directory; name one in TMPDIR\n"

@@ -229,3 +229,40 @@ def test_a_private_file_stays_private(backends: Backends, tmp_path: Path) -> Non
     path.chmod(0o600)
     enhance_file(path, path, model=backends.random_convolutions(), overwrite=True)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def two_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A folder with two names that no link connects, as far as anyone can see: it is mounted twice."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.symlink_to(first)
+    monkeypatch.setattr(os.path, "realpath", os.path.abspath)
+    return first, second
+
+
+def test_a_damaged_recording_is_not_replaced_under_another_name(
+    backends: Backends, two_names: tuple[Path, Path]
+) -> None:
+    first, second = (folder / "a.wav" for folder in two_names)
+    soundfile.write(first, np.full(16_000, 0.1), 16_000)
+    first.write_bytes(first.read_bytes()[:20_000])
+    with pytest.raises(InputError, match=r"would replace its source"):
+        enhance_file(first, second, model=backends.fixed_mask(0.5))
+    with pytest.raises(InputError, match=r"a\.wav: is not overwritten, since it is damaged"):
+        enhance_file(first, second, model=backends.fixed_mask(0.5), overwrite=True)
+    assert first.stat().st_size == 20_000
+
+
+def test_two_results_never_meet_under_names_of_one_folder(
+    backends: Backends, two_names: tuple[Path, Path], tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    for name, folder in zip(("one", "two"), two_names, strict=True):
+        (tmp_path / "both" / name).mkdir(parents=True)
+        soundfile.write(tmp_path / "both" / name / "a.wav", np.full(16_000, 0.1), 16_000)
+        (results / name).symlink_to(folder)
+    reports = list(enhance_paths([tmp_path / "both"], results, model=backends.fixed_mask(0.5), overwrite=True))
+    assert [bool(report.error) for report in reports] == [False, True]
+    assert "would both be written to" in str(reports[1].error)

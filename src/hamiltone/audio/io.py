@@ -5,7 +5,6 @@ are PCM of any width, left-justified, and pass from file to file unchanged. What
 webm ...) goes through PyAV, if it is installed.
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from hamiltone.audio.formats import (
     Encoding,
     media_codec,
 )
+from hamiltone.audio.in_place import identity
 from hamiltone.audio.media_reader import MediaReader
 from hamiltone.audio.media_writer import BARE_FORMATS, MediaWriter
 from hamiltone.audio.metadata import read_metadata
@@ -131,7 +131,7 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
 
 def open_writer(target: Path, encoding: Encoding, info: AudioInfo, frames: int) -> Writer:
     """Open a file for `frames` frames of enhanced sound, whose source `info` describes."""
-    in_place = os.path.realpath(target) == os.path.realpath(info.path)
+    in_place = identity(target) == identity(info.path)
     if in_place and _changes_container(info, encoding):
         raise InputError(
             f"{target}: is not overwritten: it is {info.encoding.format}, whatever its suffix says, and as "

@@ -1,6 +1,5 @@
 """Files that FFmpeg writes, through PyAV: enhanced sound beside the picture, subtitles and tags of its source."""
 
-import os
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.in_place import identity
 from hamiltone.audio.media_copy import StreamCopy
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
@@ -157,7 +157,7 @@ class MediaWriter(PartialWriter):
             self._partial.sink.check()
             if self._copy and self._suffix == self._source.path.suffix.lower():
                 self._copy.compare_tags(self._partial.temporary)
-        if self.note and os.path.realpath(self._target) == os.path.realpath(self._source.path):
+        if self.note and identity(self._target) == identity(self._source.path):
             raise InputError(f"{self._target}: is not overwritten: {self.note}; choose another output")
         self._partial.commit(self._tail)
 

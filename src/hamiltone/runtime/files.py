@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
+from hamiltone.audio.in_place import identity
 from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
@@ -124,7 +125,7 @@ def _run_all(
         shared_stems=frozenset(stem for stem, count in stems.items() if count > 1),
     )
     durations = [0.0 if job in kept else _promised_seconds(job.source) for job in jobs]
-    done, total = 0.0, sum(durations)
+    done, total, written = 0.0, sum(durations), dict[str | tuple[int, int], Path]()
     progress(done, total)
     for job, duration in zip(jobs, durations, strict=True):
         if job in kept:
@@ -136,7 +137,10 @@ def _run_all(
             progress(before + min(seconds, duration), total)
 
         try:
+            if (other := written.get(identity(job.target))) is not None:  # names that differ in case alone
+                raise InputError(f"{other} and {job.source} would both be written to {job.target}")
             report = _run(job, settings, extras, advance)
+            written[identity(job.target)] = job.source
         except BrokenPipeError:  # the reader of the progress has gone
             raise
         except FAULTS as error:
@@ -158,7 +162,7 @@ def _run(job: Job, settings: Settings, extras: Extras, progress: Callable[[float
     preview, picture = extras.paths(job)
     recording = examine(job.source, settings.model.sample_rate)
     info, survey = recording.info, recording.survey
-    if recording.damage and os.path.realpath(job.target) == os.path.realpath(job.source):
+    if recording.damage and identity(job.target) == identity(job.source):
         raise InputError(f"{job.source}: is not overwritten, since it is {recording.damage}; choose another output")
     encoding = output_encoding(info, job.target)
     scale = 1.0 if survey.peak <= 1 or holds_peaks(encoding, info.encoding) else 1 / survey.peak

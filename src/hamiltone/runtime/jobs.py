@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
+from hamiltone.audio.in_place import identity
 from hamiltone.errors import InputError
 
 
@@ -138,16 +139,16 @@ def is_there(path: Path) -> bool:
 
 def refuse_existing(job: Job) -> None:
     """Raise an `InputError` if the target exists already (`check_jobs` deals with sources)."""
-    if is_there(job.target) and os.path.realpath(job.target) != os.path.realpath(job.source):
+    if is_there(job.target) and identity(job.target) != identity(job.source):
         raise InputError(f"{job.target}: exists already; choose another output, or replace it with --overwrite")
 
 
 def check_jobs(jobs: Sequence[Job], *, overwrite: bool) -> None:
     """Raise an `InputError` if a source would be lost or two results would go to one file."""
-    sources = {os.path.realpath(job.source) for job in jobs}
-    taken: dict[str, Path] = {}
+    sources = {identity(job.source) for job in jobs}
+    taken: dict[str | tuple[int, int], Path] = {}
     for job in jobs:
-        source, target = os.path.realpath(job.source), os.path.realpath(job.target)  # loops of links do not matter here
+        source, target = identity(job.source), identity(job.target)  # loops of links do not matter here
         if target in taken:
             raise InputError(f"{taken[target]} and {job.source} would both be written to {job.target}")
         if target == source and not overwrite:
