@@ -14,9 +14,8 @@ The tour:
 
 The rooms, from the bottom up; a room imports only from rooms above it in this list (CONTRIBUTING.md has the exact map):
 
-- `errors`, `torch_extra`, `markdown`, `allocator`, `stop_signals`, `leftovers`, `atomic`: errors the user can fix, the
-  check that PyTorch is installed, Markdown tables, a malloc setting, the signals that stop a program, clean-up after
-  killed runs, and atomic writes.
+- `errors`, `torch_extra`, `markdown`, `allocator`, `leftovers`, `atomic`: errors the user can fix, the check that
+  PyTorch is installed, Markdown tables, a malloc setting, clean-up after killed runs, and atomic writes.
 - `algebra`: quaternion algebra on tensors (Eq. 1-7, 28).
 - `nn`: layers, score rules, blocks, `fold`.
 - `audio`: files and formats, STFT, spectrum to quaternions (Eq. 19, 68-69).

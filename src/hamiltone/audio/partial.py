@@ -13,7 +13,6 @@ from typing import BinaryIO, Self
 
 from hamiltone.errors import InputError
 from hamiltone.leftovers import create, host, remove, sweep_once
-from hamiltone.stop_signals import stop_signals
 
 
 class PartialFile:
@@ -154,8 +153,9 @@ def _signals_afterwards() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # the only one that handles signals
         yield
         return
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     received: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in stop_signals()}
+    handlers = {number: signal.getsignal(number) for number in numbers}
     handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in handlers:
         signal.signal(number, lambda number, _: received.append(number))

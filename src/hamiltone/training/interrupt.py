@@ -5,7 +5,10 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from hamiltone.stop_signals import stop_signals
+
+def stop_signals() -> list[signal.Signals]:
+    """The signals of this system that ask to stop; the last one comes when the terminal is closed."""
+    return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
 
 
 class StopSignal:

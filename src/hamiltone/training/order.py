@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader
 
 from hamiltone.data.randomness import Key, epoch_order
 from hamiltone.errors import InputError
-from hamiltone.stop_signals import stop_signals
 from hamiltone.training.config import Batches
+from hamiltone.training.interrupt import stop_signals
 from hamiltone.training.task import KeyedData, Ragged
 
 POOL = 50
