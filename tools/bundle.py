@@ -1,7 +1,7 @@
 """Make what the bare install needs from what needs torch: the bundled ONNX graphs, and the list of presets.
 
-Run it after a bundled checkpoint, a preset or the table of rules has changed: ``make graphs``. A test compares both with
-their sources. A graph that was made of the checkpoint as it is now is left alone; after a change of the exporter,
+Run it after a bundled checkpoint, a preset or the table of rules has changed: ``make graphs``. A test compares both
+with their sources. A graph that was made of the checkpoint as it is now is left alone; after a change of the exporter,
 ``python tools/bundle.py --all`` makes all of them anew.
 """
 
@@ -24,7 +24,8 @@ def main() -> None:
         checkpoint = weights.bundled()[model]
         target = checkpoint.with_name(f"{name}.onnx")
         digest = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
-        if "--all" not in sys.argv and target.exists() and OnnxGraph(target, threads=1).description.checkpoint == digest:
+        current = target.exists() and OnnxGraph(target, threads=1).description.checkpoint == digest
+        if current and "--all" not in sys.argv:
             print(f"{name}: is that of the checkpoint")
             continue
         done = export(model, target, window=window, overwrite=True)

@@ -1,4 +1,4 @@
-"""The beginning of a file read as a file of its own, room made inside a file, and whether two names mean one file."""
+"""The beginning of a file read as a file of its own, and room made inside a file."""
 
 import io
 import os
@@ -6,19 +6,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 _BLOCK = 2**20  # bytes moved at a time
-
-
-def identity(path: Path) -> str | tuple[int, int]:
-    """What two paths have in common if writing to one replaces the other.
-
-    A file can have two paths without any link: names may differ in case alone, and a folder may be mounted twice. A
-    file of several hard links is known by its name, since what replaces one of them leaves the others.
-    """
-    try:
-        status = path.stat()
-    except OSError:  # it is not there
-        return os.path.realpath(path)
-    return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else os.path.realpath(path)
 
 
 def shift(file: BinaryIO, start: int, by: int) -> None:

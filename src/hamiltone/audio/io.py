@@ -22,11 +22,11 @@ from hamiltone.audio.formats import (
     Encoding,
     media_codec,
 )
-from hamiltone.audio.in_place import identity
 from hamiltone.audio.media_reader import MediaReader
 from hamiltone.audio.media_writer import BARE_FORMATS, MediaWriter
 from hamiltone.audio.metadata import read_metadata
 from hamiltone.audio.mp3 import read_mp3, says_length
+from hamiltone.audio.partial import identity
 from hamiltone.audio.sound_file import SoundFileReader, SoundFileWriter
 from hamiltone.errors import InputError
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
-from hamiltone.audio.in_place import identity
 from hamiltone.audio.media_copy import StreamCopy
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
-from hamiltone.audio.partial import PartialFile, PartialWriter
+from hamiltone.audio.partial import PartialFile, PartialWriter, identity
 from hamiltone.errors import InputError
 
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "2.1", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}

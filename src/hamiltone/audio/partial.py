@@ -166,3 +166,16 @@ def _signals_afterwards() -> Iterator[None]:
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
+
+
+def identity(path: Path) -> str | tuple[int, int]:
+    """What two paths have in common if writing to one replaces the other.
+
+    A file can have two paths without any link: names may differ in case alone, and a folder may be mounted twice. A
+    file of several hard links is known by its name, since what replaces one of them leaves the others.
+    """
+    try:
+        status = path.stat()
+    except OSError:  # it is not there
+        return os.path.realpath(path)
+    return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else os.path.realpath(path)

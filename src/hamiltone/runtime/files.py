@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
-from hamiltone.audio.in_place import identity
 from hamiltone.audio.io import open_writer, output_encoding, probe
+from hamiltone.audio.partial import identity
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
 from hamiltone.runtime.enhancement import WINDOW_SECONDS, Model, Settings, enhance_blocks

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hamiltone.audio.formats import READ_SUFFIXES, WRITTEN_SUFFIXES
-from hamiltone.audio.in_place import identity
+from hamiltone.audio.partial import identity
 from hamiltone.errors import InputError
 
 
