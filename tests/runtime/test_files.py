@@ -266,3 +266,14 @@ def test_two_results_never_meet_under_names_of_one_folder(
     reports = list(enhance_paths([tmp_path / "both"], results, model=backends.fixed_mask(0.5), overwrite=True))
     assert [bool(report.error) for report in reports] == [False, True]
     assert "would both be written to" in str(reports[1].error)
+
+
+def test_a_preview_never_replaces_its_source_under_another_name(
+    backends: Backends, two_names: tuple[Path, Path]
+) -> None:
+    source, target = two_names[0] / "a.preview.wav", two_names[1] / "a.wav"
+    soundfile.write(source, np.full(16_000, 0.1), 16_000)
+    before = source.read_bytes()
+    with pytest.raises(InputError, match="is an input or a result"):
+        enhance_file(source, target, model=backends.fixed_mask(0.5), preview=1.0, overwrite=True)
+    assert source.read_bytes() == before

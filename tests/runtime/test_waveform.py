@@ -75,6 +75,8 @@ def test_result_scales_with_the_input(backends: Backends, scale: float) -> None:
         (np.zeros((257, 9)), 16_000, {}, "the waveform: expected at most 256 channels, got 257"),
         (np.zeros(9), 16_000, {"strength": 1.1}, r"strength from 0 to 1, got 1\.1"),
         (np.zeros(9), 16_000, {"strength": float("nan")}, "strength from 0 to 1, got nan"),
+        (np.zeros(9), 16_000, {"strength": "1"}, "strength from 0 to 1, got '1'"),
+        (np.zeros(9), 16_000, {"strength": None}, "strength from 0 to 1, got None"),
         (np.zeros(9), 16_000, {"window_seconds": 0.5}, r"at least one second, got 0\.5"),
     ],
 )

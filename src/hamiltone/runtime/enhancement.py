@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard, Union
 
@@ -31,6 +32,11 @@ GainFinder = Callable[[Spectrum], Spectrum]
 _USUAL_LEVELS = (1e-3, 10.0)
 
 
+def is_number(value: object) -> bool:
+    """Whether it can be compared with a number; a user may give anything."""
+    return isinstance(value, Real)
+
+
 @dataclass(frozen=True)
 class Settings:
     """The model, the share of its result in the output (0 to 1), the longest window in seconds, passages to keep."""
@@ -41,10 +47,10 @@ class Settings:
     keep: Passages = ()
 
     def __post_init__(self) -> None:
-        if not 0 <= self.strength <= 1:
-            raise InputError(f"expected a strength from 0 to 1, got {self.strength}")
-        if not 1 <= self.window_seconds < float("inf"):
-            raise InputError(f"expected windows of at least one second, got {self.window_seconds}")
+        if not is_number(self.strength) or not 0 <= self.strength <= 1:
+            raise InputError(f"expected a strength from 0 to 1, got {self.strength!r}")
+        if not is_number(self.window_seconds) or not 1 <= self.window_seconds < float("inf"):
+            raise InputError(f"expected windows of at least one second, got {self.window_seconds!r}")
         check_passages(self.keep)
 
 

@@ -4,11 +4,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from hamiltone.audio.partial import identity
 from hamiltone.errors import InputError
 from hamiltone.runtime.faults import FAULTS, fault_of
 from hamiltone.runtime.jobs import Job, is_there
 from hamiltone.runtime.picture import draw_picture, require_matplotlib
 from hamiltone.runtime.preview import check_preview_seconds, write_preview
+
+
+def names_of(path: Path) -> set[str | tuple[int, int]]:
+    """What a file is known by, also once it is there."""
+    return {os.path.realpath(path), identity(path)}
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,7 @@ class Extras:
     preview: float | None
     picture: bool
     overwrite: bool
-    taken: frozenset[str] = frozenset()
+    taken: frozenset[str | tuple[int, int]] = frozenset()  # see `names_of`
     shared_stems: frozenset[Path] = frozenset()
 
     def __post_init__(self) -> None:
@@ -34,9 +40,9 @@ class Extras:
         preview = target.with_name(f"{base}.preview.wav") if self.preview is not None else None
         picture = target.with_name(f"{base}.png") if self.picture else None
         for path in filter(None, (preview, picture)):
-            if os.path.realpath(target) == os.path.realpath(job.source):
+            if identity(target) == identity(job.source):
                 raise InputError(f"{target}: a preview or a picture needs the source, which would be replaced")
-            if os.path.realpath(path) in {os.path.realpath(job.source), *self.taken}:
+            if names_of(path) & (names_of(job.source) | self.taken):
                 raise InputError(f"{path}: is an input or a result and would be replaced; choose another output")
             if is_there(path) and not self.overwrite:
                 raise InputError(f"{path}: exists already; to replace it, give --overwrite")

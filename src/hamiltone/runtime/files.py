@@ -1,6 +1,5 @@
 """Enhancement of files and folders, in memory that does not grow with their length."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,7 @@ from hamiltone.audio.partial import identity
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import resolve_model
 from hamiltone.runtime.enhancement import WINDOW_SECONDS, Model, Settings, enhance_blocks
-from hamiltone.runtime.extras import Extras
+from hamiltone.runtime.extras import Extras, names_of
 from hamiltone.runtime.faults import FAULTS, fault_of
 from hamiltone.runtime.jobs import Job, Plan, check_jobs, is_there, plan_jobs, refuse_existing
 from hamiltone.runtime.passages import Passages, beyond, outside
@@ -121,7 +120,7 @@ def _run_all(
     stems = Counter(job.target.with_suffix("") for job in jobs)
     extras = replace(
         extras,
-        taken=frozenset(os.path.realpath(path) for job in jobs for path in (job.source, job.target)),
+        taken=frozenset(name for job in jobs for path in (job.source, job.target) for name in names_of(path)),
         shared_stems=frozenset(stem for stem, count in stems.items() if count > 1),
     )
     durations = [0.0 if job in kept else _promised_seconds(job.source) for job in jobs]

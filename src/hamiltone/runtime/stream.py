@@ -17,6 +17,7 @@ from hamiltone.audio.upper_band import UpperBand
 from hamiltone.errors import InputError
 from hamiltone.runtime.backend import StepBackend, resolve_step
 from hamiltone.runtime.bands import fill_empty, high_band_gain
+from hamiltone.runtime.enhancement import is_number
 from hamiltone.runtime.fifo import Fifo
 from hamiltone.runtime.frames import Frames
 from hamiltone.runtime.resampling import Resampler
@@ -104,7 +105,7 @@ class Stream:
 
     @strength.setter
     def strength(self, strength: float) -> None:
-        if not _is_number(strength) or not 0 <= strength <= 1:
+        if not is_number(strength) or not 0 <= strength <= 1:
             raise InputError(f"expected a strength from 0 to 1, got {strength!r}")
         self._strength = float(strength)
 
@@ -254,10 +255,6 @@ class Stream:
     def _most_frames(self) -> int:
         """How many frames can lie between the newest one and the next sample out."""
         return 1 if self._back is None else 2 + self._back.reach // self._hop
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real)
 
 
 def _is_whole(value: object) -> bool:
