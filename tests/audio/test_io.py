@@ -100,6 +100,16 @@ def test_integers_and_floats_both_come_back_exactly(tmp_path: Path, subtype: str
         np.testing.assert_array_equal(soundfile.read(copy, dtype="int32")[0], soundfile.read(source, dtype="int32")[0])
 
 
+def test_an_au_without_header_is_read_from_its_first_sample(tmp_path: Path) -> None:
+    """Mu-law at 8 kHz, as the oldest of these files are."""
+    path, mono = tmp_path / "old.au", NOISE[:3000, 0]
+    soundfile.write(path, mono, 8000, format="RAW", subtype="ULAW")
+    assert path.stat().st_size == 3000
+    found, missing = read_all(path)
+    assert (found.shape, missing, probe(path).sample_rate) == ((3000, 1), 0.0, 8000)
+    np.testing.assert_allclose(found[:, 0], mono, atol=0.05)
+
+
 @pytest.mark.parametrize("bits", [8, 16, 24, 32])
 def test_pcm_is_rounded_and_clipped_at_full_scale_without_wrapping(bits: int) -> None:
     step = 2.0 ** (1 - bits)

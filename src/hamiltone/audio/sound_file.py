@@ -61,6 +61,8 @@ class SoundFileReader:
         except BaseException:
             self._close_raw()
             raise
+        if file.format == "RAW":  # an au without header: libsndfile starts after the twelve bytes that it looked at
+            file.seek(0)
         self.joined = False
         self._dtype = dtype
         self._frames_read = 0
