@@ -58,6 +58,7 @@ pages: .venv/developing
 	$(BIN)/python tools/card.py
 	$(BIN)/python tools/quality_plot.py
 	$(BIN)/python tools/bench.py --pages
+	$(BIN)/python tools/corpus_cost.py --pages
 
 # The page of `hamiltone page`, from web/ to src/hamiltone/page/static; needs Node.
 web: web/node_modules/.package-lock.json

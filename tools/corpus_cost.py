@@ -1,4 +1,6 @@
-"""Measure what a corpus costs, and write the figures into docs/corpus.md: ``python tools/corpus_cost.py FOLDER``.
+"""Measure what a corpus costs, keep it in results/, and fill docs/corpus.md: ``python tools/corpus_cost.py FOLDER``.
+
+``--pages`` measures nothing: it fills the page from results/.
 
 Costs are processor time, so that a busy machine does not spoil them; the pace is by the clock, once work has begun, and
 means something on an idle machine only. With ``--ray``, the plain loop and Ray take turns on the same clips; what a
@@ -28,7 +30,8 @@ from hamiltone.corpus.inputs import list_rows
 from hamiltone.corpus.ledger import Ledger
 from hamiltone.markdown import fill_blocks, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "corpus.md"
+ROOT = Path(__file__).parents[1]
+PAGE, RESULT = ROOT / "docs" / "corpus.md", ROOT / "results" / "corpus-cost.json"
 ROWS = 100_000
 NULL = (2_000, 10_000)
 CORES, TYPICAL = 1000, 10.0
@@ -61,18 +64,24 @@ class Null(EnhanceStage):
 
 
 def main() -> None:
-    """Measure, and write the figures."""
+    """Measure, keep the figures and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="recordings to clean")
+    parser.add_argument("--pages", action="store_true", help="measure nothing")
     parser.add_argument("--clips", type=int, default=160, help="taken from the folder, over and over if it has fewer")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--ray", action="store_true", help="Ray beside the plain loop, in turn")
     parser.add_argument("--score", action="store_true", help="the cost of DNSMOS, too")
     given = parser.parse_args()
-    with TemporaryDirectory() as scratch:
-        figures = {"machine": str(this_machine()), **_driver(Path(scratch))}
-        figures |= _work(given.folder, Path(scratch), given)
-    print(json.dumps(figures, indent=2))
+    if not given.pages:
+        if given.folder is None:
+            parser.error("give a folder of recordings, or --pages")
+        with TemporaryDirectory() as scratch:
+            figures = {"machine": str(this_machine()), **_driver(Path(scratch))}
+            figures |= _work(given.folder, Path(scratch), given)
+        RESULT.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
+        print(RESULT.read_text("utf-8"), end="")
+    figures = json.loads(RESULT.read_text("utf-8"))
     PAGE.write_text(fill_blocks(PAGE.read_text("utf-8"), {"cost": _block(figures)}), "utf-8")
 
 

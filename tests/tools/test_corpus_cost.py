@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,6 +37,12 @@ def test_the_driver_limits_the_workers_and_a_large_plan_has_several() -> None:
     )
     assert "50,000 core-hours, 2.1 days of 1,000 cores and 10 drivers" in found["so: a million hours"]
     assert "a million hours, rated" not in "".join(found)
+
+
+def test_the_page_says_what_was_measured() -> None:
+    measured = json.loads(corpus_cost.RESULT.read_text("utf-8"))
+    assert "dirty" not in measured["machine"]
+    assert corpus_cost._block(measured) in corpus_cost.PAGE.read_text("utf-8"), "run make pages"
 
 
 def test_a_plan_that_is_filtered_by_ratings_pays_for_them() -> None:
