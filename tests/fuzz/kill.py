@@ -115,6 +115,7 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
         job.prepare(folder)
         for _ in range(min(job.hits, moments - met)):
             number = SIGNALS[int(rng.integers(len(SIGNALS)))]
+            abandoned = _leftovers(folder)  # by an earlier SIGKILL, to be swept as soon as this run writes
             child = _start(job, folder)
             time.sleep(seconds * float(rng.random()))
             if late := os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -124,7 +125,7 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
                 counts.moments[f"{job.name} {number.name}"] += 1
                 met += 1
             code = _wait(child)
-            fault = _fault_of_moment(job, folder, 0 if late else number, code, sources, whole)
+            fault = _fault_of_moment(job, folder, 0 if late else number, code, sources, whole, abandoned)
             if fault:
                 counts.faults.append(f"{job.name} after {number.name}: {fault}")
                 print(counts.faults[-1], flush=True)
@@ -168,7 +169,13 @@ def _wait(child: int) -> int:
 
 
 def _fault_of_moment(
-    job: Job, folder: Path, number: int, code: int, sources: dict[str, bytes], whole: dict[str, np.ndarray]
+    job: Job,
+    folder: Path,
+    number: int,
+    code: int,
+    sources: dict[str, bytes],
+    whole: dict[str, np.ndarray],
+    abandoned: list[str],
 ) -> str:
     said = (folder / "said.txt").read_text() if (folder / "said.txt").exists() else ""
     if _bytes(folder / "sources") != sources:
@@ -177,7 +184,8 @@ def _fault_of_moment(
         return f"a traceback: {said[said.index('Traceback') :][:1000]}"
     if code not in (0, -number, 128 + number):  # -number: before the program could handle it
         return f"exit code {code}: {said.strip()[-200:]}"
-    if number != signal.SIGKILL and (left := _leftovers(folder)):
+    left = [name for name in _leftovers(folder) if number == 0 or name not in abandoned]
+    if number != signal.SIGKILL and left:
         return f"left {', '.join(left)}"
     found = job.look(folder)  # raises where a file is not whole
     if job.name == "enhance":
