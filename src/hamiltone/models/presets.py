@@ -57,7 +57,7 @@ _VOICEBANK = {
 PRESETS: dict[str, SpeechConfig] = {
     **_VOICEBANK,
     **{f"{name}-dns": replace(config, n_fft=512, hop=256) for name, config in _VOICEBANK.items()},
-    "compact": CompactConfig(norm="batch", decay=0.97),
+    "compact": CompactConfig(norm="batch", decay=0.97, pooling=4),
     "live": RowConfig(),
 }
 
