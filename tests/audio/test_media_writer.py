@@ -10,6 +10,7 @@ import soundfile
 
 from hamiltone.audio.formats import AudioInfo
 from hamiltone.audio.io import open_reader, open_writer, output_encoding
+from hamiltone.audio.media_copy import StreamCopy
 from hamiltone.errors import InputError
 from videos import CLICKS, RATE, av, click_times, clicks, make_video, packets, sound_of
 
@@ -308,3 +309,14 @@ def test_tags_that_ffmpeg_cannot_write_are_said_and_not_overwritten(tmp_path: Pa
     assert copy(path, tmp_path / "c.mka")[1] == ""
     with av.open(str(tmp_path / "b.mp4")) as container:
         assert container.metadata["title"] == "a talk"
+
+
+def test_all_streams_that_were_left_out_are_counted_also_after_a_second_attempt(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mkv")
+    with open_reader(source) as reader:
+        copying = StreamCopy(av, reader.info, "mp4", covers_only=False)
+    picture, sound = copying._source.streams.video[0], copying._source.streams.audio[0]
+    for left_out in ([picture], [], [sound], [picture]):
+        copying._report(left_out)
+    copying.close()
+    assert copying.note == "the output's format cannot hold 2 of the streams (audio, video): left out"

@@ -188,6 +188,7 @@ def test_standard_input_and_output(run: Run) -> None:
         (("noisy.wav", "--device", "meta"), "cannot use --device meta: "),
         (("noisy.wav", "--device", "abacus"), "cannot use --device abacus: "),
         (("noisy.wav", "--model", "nobody"), "there is no model 'nobody'"),
+        (("noisy.wav", "--model", ""), "there is no model ''"),
         (("noisy.wav", "noisy.wav", "-o", "noisy.wav"), "expected a folder for the results of several files"),
         (("empty",), "empty: holds no audio files"),
     ],

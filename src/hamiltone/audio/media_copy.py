@@ -31,6 +31,7 @@ class StreamCopy:
             others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
         self._others = [stream for stream in others if not self._is_made_anew(stream)]
         self._targets: dict[int, Any] = {}
+        self._left_out: dict[int, str] = {}  # the kinds of streams that were not copied
         self._packets: Iterator[Any] = iter(())
         self._waiting: Any = None
 
@@ -89,7 +90,7 @@ class StreamCopy:
         names = [name for name, text in self._source.metadata.items() if text and name not in _TECHNICAL_TAGS]
         lost = [name for name in names if not {name.lower(), name.lower().rpartition("-")[0]} & found]
         if lost:
-            self.note = "; ".join(filter(None, [self.note, f"FFmpeg cannot write its tags {few(lost)}"]))
+            self._add_note(f"FFmpeg cannot write its tags {few(lost)}")
 
     def _demux(self) -> Iterator[Any]:
         streams = [self._source.streams[index] for index in self._targets]
@@ -103,9 +104,13 @@ class StreamCopy:
         return bool(left_out)
 
     def _report(self, left_out: list[Any]) -> None:
-        if left_out:
-            kinds = ", ".join(sorted({stream.type for stream in left_out}))
-            self.note = f"the output's format cannot hold {len(left_out)} of the streams ({kinds}): left out"
+        self._left_out |= {stream.index: stream.type for stream in left_out}
+        if self._left_out:
+            kinds = ", ".join(sorted(set(self._left_out.values())))
+            self.note = f"the output's format cannot hold {len(self._left_out)} of the streams ({kinds}): left out"
+
+    def _add_note(self, text: str) -> None:
+        self.note = "; ".join(filter(None, [self.note, text]))
 
     def mux_until(self, seconds: float) -> None:
         """Copy packets up to a time."""
@@ -123,7 +128,7 @@ class StreamCopy:
         try:
             return next(self._packets, None)
         except self._av.FFmpegError:  # in the container: later packets are out of reach
-            self.note = "damaged: not all of its picture and other streams could be copied"
+            self._add_note("damaged: not all of its picture and other streams could be copied")
             self._packets = iter(())
             return None
 

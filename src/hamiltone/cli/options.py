@@ -16,6 +16,8 @@ from hamiltone.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+_LONGEST = timedelta(days=99).total_seconds()
+
 Model = Annotated[
     str | None,
     typer.Option(
@@ -109,6 +111,15 @@ def spinner(message: str) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
+def time_left(seconds: float) -> str:
+    """The time left in words; a damaged header may claim any length.
+
+    >>> time_left(75.2), time_left(1e300)
+    ('0:01:15 left', 'more than 99 days left')
+    """
+    return "more than 99 days left" if seconds > _LONGEST else f"{timedelta(seconds=round(max(seconds, 0)))} left"
+
+
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
     """A bar with time left on standard error, only on a terminal; yields a function of done and total."""
@@ -141,8 +152,7 @@ def audio_progress_bar() -> Iterator[tuple["Console", Callable[[float, float], N
 
     def move(done: float, total: float) -> None:
         remaining = (bar.tasks[task].elapsed or 0.0) * (total - done) / done if done else None
-        text = "" if remaining is None else f"{timedelta(seconds=round(max(remaining, 0)))} left"
-        bar.update(task, completed=done, total=total, left=text)
+        bar.update(task, completed=done, total=total, left="" if remaining is None else time_left(remaining))
 
     with bar:
         task = bar.add_task("", total=0.0, left="")

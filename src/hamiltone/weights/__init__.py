@@ -39,7 +39,7 @@ def find_model(model: str | Path | None = None) -> Path:
     """The checkpoint behind a name or a file; None is the default."""
     name = DEFAULT if model is None else str(model)
     path = bundled().get(name, Path(name))
-    if not path.exists():
+    if not path.exists() or path.is_dir():  # Path("") is the working directory
         untrained = name in {row["name"] for row in preset_rows()}
         hint = f"; {name!r} is an untrained preset, train it first" if untrained else ""
         raise InputError(f"there is no model {name!r}: give a file or one of {', '.join(bundled())}{hint}")
