@@ -320,3 +320,10 @@ def test_all_streams_that_were_left_out_are_counted_also_after_a_second_attempt(
         copying._report(left_out)
     copying.close()
     assert copying.note == "the output's format cannot hold 2 of the streams (audio, video): left out"
+
+
+def test_a_flv_gets_one_sound_since_ffmpeg_cannot_read_those_with_several_that_it_writes(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "a.mkv", "libx264", "aac", sounds=2)
+    _, note = copy(source, tmp_path / "b.flv")
+    assert note == "the output's format cannot hold 1 of the streams (audio): left out"
+    assert sound_of(tmp_path / "b.flv")[1].any()

@@ -44,8 +44,14 @@ class StreamCopy:
         codes = {video.metadata.get("timecode") for video in self._source.streams.video}
         return self._format in _TIME_CODED and stream.metadata.get("timecode", "") in codes
 
-    def _is_unknown(self, stream: Any) -> bool:
-        """Whether mov would refuse a stream at the end of the file, and mp4 all other data because of it."""
+    def _is_refused(self, stream: Any) -> bool:
+        """Whether the result would suffer from a stream.
+
+        mov refuses unknown data at the end of the file, mp4 all other data because of it; FFmpeg cannot read the flv
+        with several sounds that it writes.
+        """
+        if stream.type == "audio":
+            return self._format == "flv"
         return stream.type == "data" and not stream.name and self._format in _MOV_FORMATS
 
     def add_to(self, target: Any, add_sound: Callable[[], Any]) -> Any:
@@ -62,7 +68,7 @@ class StreamCopy:
             if stream.index == self._sound:
                 copy = sound = add_sound()
             elif stream in self._others:
-                if self._is_unknown(stream):
+                if self._is_refused(stream):
                     left_out.append(stream)
                     continue
                 try:
