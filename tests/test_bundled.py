@@ -44,6 +44,13 @@ def test_clean_speech_stays_as_it_is(pairs) -> None:
     assert np.mean([si_sdr(hamiltone.enhance(clean, 16_000), clean) for _, clean in pairs]) > 20
 
 
+@pytest.mark.parametrize("model", ["compact", "live"])
+def test_clean_speech_stays_as_loud_as_it_is(pairs, model) -> None:
+    for _, clean in pairs:
+        enhanced = hamiltone.enhance(clean, 16_000, model=model)
+        assert abs(20 * np.log10(enhanced @ clean / (clean @ clean))) < 0.8  # dB
+
+
 def synthetic_mixtures() -> list[tuple[np.ndarray, np.ndarray]]:
     """Four synthetic voices of three seconds, each in as much noise of its own colour."""
     mixtures = []
