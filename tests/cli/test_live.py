@@ -55,6 +55,11 @@ def wait_for_sleep(child: "subprocess.Popen[bytes]") -> None:
     time.sleep(0 if stat.exists() else 1)
 
 
+def test_the_help_names_the_extra_as_pip_takes_it() -> None:
+    shown = subprocess.run(command("--help"), capture_output=True, text=True, check=True).stdout
+    assert 'pip install "hamiltone[live]"' in shown
+
+
 @pytest.mark.parametrize(
     ("encoding", "kind", "which"),
     [("s16le", "<i2", "model"), ("f32le", "<f4", "model"), ("f32le", "<f4", "checkpoint")],

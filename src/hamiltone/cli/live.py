@@ -51,7 +51,7 @@ def live(
 
     From microphone to loudspeaker, or to a virtual device that a call can use
     as its microphone: press b to bypass the model, q to quit. This needs the
-    extra: pip install "hamiltone\\[live]".
+    extra: pip install "hamiltone[live]".
 
     With -, from standard input to standard output, as raw PCM: every chunk
     leaves as soon as it can, and the output has the length and timing of the
