@@ -181,7 +181,7 @@ def _fault_of_moment(
     if _bytes(folder / "sources") != sources:
         return "a source has changed"
     if "Traceback" in said:
-        return f"a traceback: {said[said.index('Traceback') :][:1000]}"
+        return f"a traceback: {said[said.index('Traceback') :][-3000:]}"
     if code not in (0, -number, 128 + number):  # -number: before the program could handle it
         return f"exit code {code}: {said.strip()[-200:]}"
     left = [name for name in _leftovers(folder) if number == 0 or name not in abandoned]
