@@ -104,6 +104,29 @@ def test_a_signal_ends_it_quietly_and_leaves_nothing(folder: Path, name: str, mo
     assert not list(folder.glob("tmp/hamiltone-*"))
 
 
+# What torch does where its compiled code asks an object for its length and a signal arrives.
+TURNING = PROGRAM.replace(
+    "        time.sleep(0.2)\n",
+    """        try:
+            time.sleep(0.2)
+        except SystemExit:
+            raise ValueError("could not determine the shape") from None
+""",
+)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_that_a_library_turns_into_its_own_error_is_no_traceback(folder: Path, name: str) -> None:
+    assert TURNING != PROGRAM
+    child = start(folder, "long.wav", "-o", "out.flac", program=TURNING)
+    wait_for(folder, ".hamiltone-*.part", child)
+    time.sleep(0.3)
+    child.send_signal(signal.Signals[name])
+    _, stderr = child.communicate(timeout=300)
+    assert (child.returncode, stderr) == (128 + signal.Signals[name], b"")
+    assert rest(folder) == {"long.wav", "short.wav"}
+
+
 def test_what_a_killed_run_left_is_swept_by_the_next(folder: Path) -> None:
     read, write = os.pipe()
     killed = [start(folder, "long.wav", "-o", "out.flac"), start(folder, "-", "-o", "out.wav", stdin=read)]

@@ -49,10 +49,11 @@ def train(task: Task, recipe: Recipe, fabric: Fabric) -> Outcome:
     fabric.barrier()
     if fabric.is_global_zero:
         folder.prepare(recipe)
-    loop = Loop(task, recipe, fabric, folder)
-    log = RunLog(folder, loop.progress.step, loop.position) if fabric.is_global_zero else Log()
-    with log, StopSignal() as stop:
-        return loop.run(log, stop)
+    with StopSignal() as stop:  # from here on, as torch turns what a handler raises into other errors, or drops it
+        loop = Loop(task, recipe, fabric, folder)
+        log = RunLog(folder, loop.progress.step, loop.position) if fabric.is_global_zero else Log()
+        with log:
+            return loop.run(log, stop)
 
 
 class Loop:
