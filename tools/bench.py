@@ -99,8 +99,9 @@ def main() -> None:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"\r\033[K{message}")
-    sys.stderr.flush()
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{message}")
+        sys.stderr.flush()
 
 
 if __name__ == "__main__":
