@@ -237,7 +237,7 @@ def _plan(figures: dict[str, Any], *, rated: bool) -> str:
     drivers = ""
     if "driver" in figures:  # each keeps up with so many clips a second
         wanted = math.ceil(CORES * 1000 / hours / TYPICAL * max(figures["driver"], figures["ledger_sync"] / BATCH))
-        drivers = f" and {wanted} drivers with a part of the manifest each, if clips last {TYPICAL:.0f} s"
+        drivers = f" and {wanted} driver{"s" * (wanted > 1)} with a part of the manifest each, if clips last {TYPICAL:.0f} s"
     return f"{cost}{drivers}; {3.6e9 * moved / 1e12:.0f} TB read and written"
 
 
