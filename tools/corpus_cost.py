@@ -237,7 +237,8 @@ def _plan(figures: dict[str, Any], *, rated: bool) -> str:
     drivers = ""
     if "driver" in figures:  # each keeps up with so many clips a second
         wanted = math.ceil(CORES * 1000 / hours / TYPICAL * max(figures["driver"], figures["ledger_sync"] / BATCH))
-        drivers = f" and {wanted} driver{"s" * (wanted > 1)} with a part of the manifest each, if clips last {TYPICAL:.0f} s"
+        one = "1 driver" if wanted == 1 else f"{wanted} drivers with a part of the manifest each"
+        drivers = f" and {one}, if clips last {TYPICAL:.0f} s"
     return f"{cost}{drivers}; {3.6e9 * moved / 1e12:.0f} TB read and written"
 
 
