@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hamiltone import markdown
-from hamiltone.analysis.cost import model_costs
 from hamiltone.evaluation import compare, read_report
 from hamiltone.metrics import Interval
+from hamiltone.models import SpeechConfig, load_checkpoint
+from hamiltone.models.cost import size_and_cost
 from hamiltone.paper.measure.speech import read_reports
 from hamiltone.paper.pair import PAIRS
 from hamiltone.paper.reference import reference
+from hamiltone.weights import bundled
 
 _METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr", "dnsmos_ovrl")
 _BUNDLED = {"unprocessed": "noisy input", "compact": "`compact`", "live": "`live`"}
@@ -87,9 +89,8 @@ def models(results: Path) -> str:
 
 def _sizes(results: Path) -> dict[str, tuple[str, str]]:
     """Parameters and multiply-accumulates per second by system: ours counted here, peers' by examples/peers.py."""
-    costs = model_costs(["compact", "live"])
-    ours = {f"{cost.preset}-{cost.attention}": (cost.parameters, cost.macs_per_second) for cost in costs}
-    ours |= {name: ours[f"{name}-shared"] for name in ("compact", "live")}
+    configs = {name: load_checkpoint(path)[1].config for name, path in bundled().items()}
+    ours = {name: size_and_cost(config) for name, config in configs.items() if isinstance(config, SpeechConfig)}
     peers = {
         name: (size["parameters"], size["macs_per_second"])
         for name, size in (_read(results / "peer-sizes.json") or {}).items()
