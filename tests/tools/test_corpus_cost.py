@@ -47,7 +47,7 @@ def test_the_page_says_what_was_measured() -> None:
 
 def test_a_plan_that_is_filtered_by_ratings_pays_for_them() -> None:
     plan = rows({**FIGURES, **RAY, **SCORE})["so: a million hours, rated to be filtered"]
-    assert plan.startswith("500,000 core-hours, 20.8 days of 1,000 cores and 1 drivers")
+    assert plan.startswith("500,000 core-hours, 20.8 days of 1,000 cores and 1 driver, if clips")
     assert plan.endswith("; 720 TB read and written")
 
 
