@@ -61,6 +61,17 @@ def test_the_package_docstring_names_every_room():
     assert [room for room in ROOMS if f"`{room}`" not in tour] == []
 
 
+PACKAGES = sorted(path.parent for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_the_docstring_of_a_package_names_every_module(package):
+    tour = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    names = {path.stem for path in package.glob("*.py")} - {"__init__"}
+    names |= {path.parent.name for path in package.glob("*/__init__.py")}
+    assert [name for name in sorted(names) if not re.search(rf"`(\w+\.)*{name}`", tour)] == []
+
+
 def test_the_map_has_no_circles():
     above: set[str] = set()
     for room, allowed in _map().items():

@@ -1,4 +1,8 @@
-"""The command line: one program, one verb per job, one file per verb; each parses, calls one function and prints."""
+"""The command line: one program, one verb per job, one file per verb; each parses, calls one function and prints.
+
+The verbs are `enhance`, `live`, `page`, `corpus` (with `corpus_progress`), `evaluate`, `accuracy`, `export`, `train`,
+`runs`, `presets`, `bench`, `analyse` and `reproduce`; `options` has what several of them share.
+"""
 
 import errno
 import io

@@ -1,4 +1,8 @@
-"""Scores of a system on folders of noisy and clean recordings: per file, means with intervals, comparisons."""
+"""Scores of a system on folders of noisy and clean recordings: per file, means with intervals, comparisons.
+
+`scoring` scores every file of a test set, `report` reads and writes the result, `compare` compares two of them.
+`accuracy` is for classifiers.
+"""
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 

@@ -4,6 +4,9 @@ A loss is finite with a finite gradient on silence, clipping, a perfect estimate
 NaN if a sample is, so a broken estimate is never rewarded. `PESQLoss` is a module because it carries
 constants to the device. `EnhancementLoss` is the weighted sum of the terms in `LossWeights` (Eq. 70); it returns the
 terms too.
+
+The terms are in `stft`, `sisdr`, `waveform`, `pesq` (with the critical bands of `bark`) and `compressed`, their sum in
+`total`; `batch` has the checks that all of them share.
 """
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401

@@ -1,5 +1,8 @@
 """Metrics of speech enhancement: numpy in, float out, one file per family; `compute` runs them by name.
 
+The families are `pesq`, `stoi`, `sisdr`, `segsnr`, `composite` (CSIG, CBAK, COVL) and `dnsmos`. `framing` and `checks`
+are shared by several; `bootstrap` computes intervals of means and differences.
+
 No metric aligns the output with the sign or loudness of the reference. What each is blind to by its own definition:
 
 | metric | level of the output | its sign | delay |

@@ -1,4 +1,12 @@
-"""Models of speech, images and text, built from names, configurations or files."""
+"""Models of speech, images and text, built from names, configurations or files.
+
+- `configs` describes them, `presets` names and builds them, `checkpoint` stores them; `cost` counts multiplications and
+  `catalogue` lists the size and cost of every preset;
+- speech: `enhancer` is the way from waveform to waveform. The paper's `network` consists of a `densenet` and a
+  `bottleneck`; `compact` and `rows` are the networks of the bundled models, `erb` lets one run on bands, `level` is the
+  running level, `real` makes a real-valued twin, and `tiling` keeps memory small;
+- `vision` and `text` are the paper's classifiers.
+"""
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401
 

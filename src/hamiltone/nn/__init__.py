@@ -1,6 +1,15 @@
 """Quaternion layers with a visible component axis; every size counts quaternions.
 
 Sequences are ``(B, N, 4, C)``, signals ``(B, 4, C, N)``, maps ``(B, 4, C, T, F)``; components run real, i, j, k.
+
+- attention: `scores` has the shared score and the Hamilton score, `headsplit` that of the released code, and `rules`
+  their names; `attention` puts projections, heads, `masks` and a cache around a score, `rotary` encodes positions,
+  `pooling` shortens keys. `multihead` has the interface of ``nn.MultiheadAttention``, `qtn` is the local baseline;
+- layers: `linear`, `conv`, `recurrent`, `norm`, `activation`, `dropout` and `concat`; `blocks` joins them into
+  Transformer and Conformer blocks;
+- weights: `init` draws them, `weight` assembles the real matrix that computes with one, and `fold` turns a whole module
+  into plain real layers;
+- `conv2d` is a faster convolution on a CPU, and `tracing` says whether code is executed or traced.
 """
 
 from hamiltone.torch_extra import MissingTorchError  # noqa: F401

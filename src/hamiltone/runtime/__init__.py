@@ -9,7 +9,8 @@ The path of a recording, file by file:
 - `windows` cuts it into overlapping windows and cross-fades their results;
 - `enhancement` puts resampling, the STFT and the band above the model's (`bands`) around the back end, and carries the
   memory of a model that never looks ahead from window to window;
-- `passages` stay as they are; `preview` and `picture` show before and after;
+- `passages` stay as they are; `preview` and `picture` show before and after, `extras` writes both beside the result;
+- `faults` are the errors that concern one recording and do not stop the others;
 - `waveform` is the entry point for an array or a tensor.
 
 The path of a chunk of live sound:

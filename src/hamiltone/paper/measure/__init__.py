@@ -1,4 +1,8 @@
-"""Measurements by name: each takes a `Study` and returns one of the types in `hamiltone.paper.results`."""
+"""Measurements by name: each takes a `Study` and returns one of the types in `hamiltone.paper.results`.
+
+`study` holds what they share: models, speech and settings. `counts`, `speed`, `analyses`, `speech`, `classifiers` and
+`figures` measure what their names say; `twins` runs the ablation over the `variants` of a score rule.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,8 @@
-"""Results beside what the paper prints: RESULTS.md and the verdicts of findings.md, written when asked to."""
+"""Results beside what the paper prints: RESULTS.md and the verdicts of findings.md, written when asked to.
+
+`items` lists every table and figure. Each becomes a `section` of `table_rows`, by `cost_views`, `speech_views`,
+`classifier_views`, `agreement_views`, `gradient_views`, `figure_views` or, for the ablation, `twin_views`.
+"""
 
 import shutil
 from collections.abc import Sequence
