@@ -179,7 +179,7 @@ def test_a_missing_component_axis_is_named(function, shape: tuple[int, ...]) -> 
 
 
 def test_components_at_different_places_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"same place from the end.*\(4, 3\) and \(4, 3, 2\).*use a negative dim"):
+    with pytest.raises(ValueError, match=r"equally far from the end.*\(4, 3\) and \(4, 3, 2\).*use a negative dim"):
         hamilton_product(torch.zeros(4, 3), torch.zeros(4, 3, 2), dim=0)
 
 

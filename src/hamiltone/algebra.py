@@ -35,8 +35,8 @@ def _same_axis_from_the_end(p: Tensor, q: Tensor, dim: int) -> int:
     axis = component_axis(p, dim) - p.dim()
     if component_axis(q, dim) - q.dim() != axis:
         raise ValueError(
-            f"the component axis must sit at the same place from the end in both tensors; dim {dim} of "
-            f"{tuple(p.shape)} and {tuple(q.shape)} does not, use a negative dim"
+            f"the component axis must be equally far from the end of both tensors; dim {dim} of "
+            f"{tuple(p.shape)} and {tuple(q.shape)} is not: use a negative dim"
         )
     return axis
 
@@ -62,7 +62,12 @@ def real_matrix(w: Tensor, dim: int = -2) -> Tensor:
 
 
 def hamilton_product(p: Tensor, q: Tensor, dim: int = -2) -> Tensor:
-    """The Hamilton product p ⊗ q (Eq. 4), element by element with broadcasting.
+    """The Hamilton product p ⊗ q (Eq. 4), element by element with broadcasting::
+
+        (p ⊗ q)_0 = p_0 q_0 - p_1 q_1 - p_2 q_2 - p_3 q_3
+        (p ⊗ q)_1 = p_0 q_1 + p_1 q_0 + p_2 q_3 - p_3 q_2
+        (p ⊗ q)_2 = p_0 q_2 - p_1 q_3 + p_2 q_0 + p_3 q_1
+        (p ⊗ q)_3 = p_0 q_3 + p_1 q_2 - p_2 q_1 + p_3 q_0
 
     Shape:
         p, q: broadcastable, with the components at `dim`
@@ -85,7 +90,7 @@ def hamilton_product(p: Tensor, q: Tensor, dim: int = -2) -> Tensor:
 
 
 def conjugate(q: Tensor, dim: int = -2) -> Tensor:
-    """The conjugate q* (Eq. 3): the imaginary parts change sign."""
+    """The conjugate q* = q_0 - q_1 i - q_2 j - q_3 k (Eq. 3)."""
     dim = component_axis(q, dim)
     real, imaginary = q.split([1, 3], dim=dim)
     return torch.cat([real, -imaginary], dim=dim)
@@ -97,7 +102,9 @@ def norm(q: Tensor, dim: int = -2, *, keepdim: bool = False) -> Tensor:
 
 
 def inner_product(p: Tensor, q: Tensor, dim: int = -2, *, keepdim: bool = False) -> Tensor:
-    """The real inner product Re(p ⊗ q*) of each pair of quaternions (Eq. 5-6); sum over C for Eq. 7.
+    """The real inner product of each pair of quaternions (Eq. 5-6); sum over C for Eq. 7::
+
+        Re(p ⊗ q*) = p_0 q_0 + p_1 q_1 + p_2 q_2 + p_3 q_3
 
     >>> i = torch.eye(4)[1]
     >>> inner_product(i, i, dim=0)  # without the conjugate it would be -1 (Eq. 42)

@@ -53,7 +53,8 @@ class TopAgreement:
 def agreement(maps: Tensor, count: int = 1) -> Tensor:
     """The share of the `count` largest weights of each query that two components have in common.
 
-    For ``count=1`` this is Eq. 20. Two random choices share ``count / M``.
+    For ``count=1`` this is Eq. 20: the share of queries n with argmax_m A_c[n, m] = argmax_m A_d[n, m], for two
+    components c and d. Two random choices share ``count / M``.
 
     Shape:
         maps: ``(B, H, 4, N, M)``

@@ -26,7 +26,7 @@ def quaternion_features(spectrum: Tensor, exponent: float = 1.0) -> Tensor:
 
 
 def spectral_gain(mask: Tensor, phase: Tensor) -> Tensor:
-    """The complex factor that scales each magnitude by `mask` and turns each phase by `phase` (Eq. 68-69).
+    """The complex factor mask · exp(i · phase), which scales each magnitude and turns each phase (Eq. 68-69).
 
     Shape:
         mask, phase: ``(B, T, F)``
