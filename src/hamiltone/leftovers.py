@@ -61,7 +61,7 @@ def sweep(folder: Path, pattern: str) -> None:
 
 
 def sweep_once(folder: Path, pattern: str) -> None:
-    """The same, but only the first time in this process: listing a large folder for each of its files takes long."""
+    """`sweep`, but only the first time in this process: listing a large folder for each of its files takes long."""
     if (folder, pattern) not in _swept:
         _swept.add((folder, pattern))
         sweep(folder, pattern)

@@ -74,8 +74,8 @@ class Chunk:
 class Chunks:
     """The chunks of the file at `path` that are not regenerated, ready to be copied into another of its family.
 
-    `size` is their total length in bytes. `speakers` is the part of a wav's description that says where its channels
-    belong, if it does: libsndfile writes a guess by their number.
+    `size` is their total length in bytes. `speakers` is the part of a wav's description that assigns its channels to
+    loudspeakers, if there is one: libsndfile would write a guess by their number.
     """
 
     path: Path

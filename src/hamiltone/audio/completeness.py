@@ -31,7 +31,7 @@ def share_of_samples(path: Path) -> float:
 
 
 def _is_streamed(size: int) -> bool:
-    """Whether this size is what programs claim that write to a pipe and do not know the length yet."""
+    """Whether this size is a placeholder of programs that write to a pipe and do not know the length yet."""
     return 0x7FFF0000 <= size <= 0x80000000 or 0xFFFF0000 <= size <= _UNKNOWN or size >= 2**62
 
 

@@ -82,7 +82,7 @@ def _is_whole(kind: int, content: bytes) -> bool:
             place, count = place + 4 + number(place, "little"), count - 1
     elif kind == _PICTURE:
         place = 8 + number(4, "big")  # after its type and format
-        place += 4 + number(place, "big") + 16  # after its title and measures
+        place += 4 + number(place, "big") + 16  # after its description and dimensions
         place += 4 + number(place, "big")
     elif kind == _CUES:
         tracks, place = content[395:396], 396

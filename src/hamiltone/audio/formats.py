@@ -80,7 +80,7 @@ PCM_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, 
 FLOAT_SUBTYPES = frozenset({"FLOAT", "DOUBLE"})
 _LOSSY_FLOAT = {"VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}  # of libsndfile, from floats
 MOST_PARTS = 10_000
-"""Chunks, blocks, comments or tags of a file; what has more is no recording, and is not read any further."""
+"""Chunks, blocks, comments or tags of a file; a file with more is not a recording and is read no further."""
 _SAMPLE_BYTES = {"PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "FLOAT": 4, "DOUBLE": 8}
 _WAV_DATA_LIMIT = 2**32 - 2**12  # the sizes in a RIFF header have 32 bits; the difference is room for the header
 

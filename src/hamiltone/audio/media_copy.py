@@ -12,7 +12,7 @@ _KEYS = ("com.apple.quicktime.", "com.android.")  # prefixes of the tags that ph
 _TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
 _MOV_FORMATS = {"3gp", "mov", "mp4"}  # hold no data of an unknown codec
 _TIME_CODED = {"mov", "mp4"}  # FFmpeg makes a track of the time code in the tags of the picture
-_NEVER_READ = 48  # AVDISCARD_ALL: a demuxer marks so what it has read as chapters
+_NEVER_READ = 48  # AVDISCARD_ALL, with which a demuxer marks what it has read as chapters
 
 
 class StreamCopy:
@@ -36,7 +36,7 @@ class StreamCopy:
         self._waiting: Any = None
 
     def _is_made_anew(self, stream: Any) -> bool:
-        """Whether FFmpeg makes a stream of data itself: from the chapters, or from the time code of the picture."""
+        """Whether FFmpeg creates this data stream itself, from the chapters or from the time code of the picture."""
         if stream.type != "data":
             return False
         if stream.name:
@@ -45,10 +45,10 @@ class StreamCopy:
         return self._format in _TIME_CODED and stream.metadata.get("timecode", "") in codes
 
     def _is_refused(self, stream: Any) -> bool:
-        """Whether the result would suffer from a stream.
+        """Whether a copy of this stream would damage the result.
 
-        mov refuses unknown data at the end of the file, mp4 all other data because of it; FFmpeg cannot read the flv
-        with several sounds that it writes.
+        mov refuses unknown data at the end of the file, mp4 all other data because of it; FFmpeg cannot read an flv
+        with several sounds, even its own.
         """
         if stream.type == "audio":
             return self._format == "flv"

@@ -53,7 +53,7 @@ def _cpu_name() -> str:
 def _commit() -> str:
     """The commit of the source tree, or "installed" when there is none.
 
-    It is marked dirty if the package itself was changed since: results that are written meanwhile change nothing.
+    It is marked dirty if the package itself was changed since; new files of results do not count.
     """
     package = Path(__file__).parents[1]
     try:

@@ -32,7 +32,7 @@ _LOOK, _PATIENCE = 5.0, 60.0
 _GRAPH_MEMORY, _TORCH_MEMORY, _RATING_MEMORY = 350 << 20, 650 << 20, 550 << 20
 """Bytes that a worker holds at its peak, with a model as a graph or in torch, and what ratings add."""
 _SLOWEST = 2.0
-"""Seconds that a second of sound takes at most, with ratings and on a busy core; a long clip extends the patience."""
+"""Seconds that a second of sound takes at most, with ratings and on a busy core; so we wait longer for long clips."""
 
 
 class RayEngine:

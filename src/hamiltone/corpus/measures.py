@@ -51,7 +51,7 @@ def _decibels(ratio: float) -> float:
 
 
 def rate_speech(path: Path, threads: int = 1) -> dict[str, float | None]:
-    """DNSMOS of the mean of the channels at 16 kHz; of more than a minute, the mean over its minutes by their length.
+    """DNSMOS of the mean of the channels at 16 kHz, minute by minute, averaged by their lengths.
 
     Silence has no rating: None.
     """

@@ -53,7 +53,7 @@ class CorpusJob:
     def settings(self) -> dict[str, Any]:
         """Everything that the audio and its measurements depend on; a run is only resumed with the same settings.
 
-        A model is known by the content of its file, so that a name which means another one after an update is noticed.
+        A model is identified by the content of its file, so that a bundled one which an update has changed is noticed.
         """
         file = model_file(self.model)
         engine = "onnxruntime" if file.suffix.lower() == GRAPH_SUFFIX else "torch"

@@ -111,7 +111,7 @@ class EnhanceStage:
         try:
             return {"enhanced_filepath": relative, **self._write(clip, self.output / relative)}
         except Exception:
-            with suppress(OSError):  # what failed has no file, not even one of an earlier time
+            with suppress(OSError):  # a clip that failed has no file, not even an earlier one
                 (self.output / relative).unlink()
             raise
 

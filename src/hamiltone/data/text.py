@@ -47,7 +47,7 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str]) -> None:
         if tuple(words[:2]) != (PADDING, UNKNOWN) or len(set(words)) != len(words):
-            raise InputError(f"a vocabulary holds different words and begins with {PADDING}, {UNKNOWN}")
+            raise InputError(f"a vocabulary must hold distinct words and begin with {PADDING}, {UNKNOWN}")
         self.words = tuple(words)
         self._numbers = {word: number for number, word in enumerate(words) if number != self.padding}
 

@@ -38,7 +38,7 @@ class Unprocessed:
         return "unprocessed"
 
     def sample_rate(self, pair: Pair) -> int:
-        """That of the noisy file."""
+        """The sample rate of the noisy file."""
         return pair.sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
@@ -58,7 +58,7 @@ class Folder:
         return self.path.resolve().name
 
     def sample_rate(self, pair: Pair) -> int:
-        """That of the file of the same name."""
+        """The sample rate of the file of the same name."""
         return probe(self._file(pair)).sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:
@@ -86,7 +86,7 @@ class ModelName:
         return self.name or "default"
 
     def sample_rate(self, pair: Pair) -> int:
-        """That of the noisy file."""
+        """The sample rate of the noisy file."""
         return pair.sample_rate
 
     def output(self, pair: Pair, noisy: Signal) -> Signal:

@@ -45,7 +45,7 @@ def check_graph(content: bytes, model: Enhancer, folded: Enhancer) -> float:
 
 
 def _in_two_parts(graph: OnnxGraph, spectrum: Tensor) -> Tensor:
-    """The gain when a third of the frames comes first, and the rest goes on from the states after it."""
+    """The gain of the first third of the frames, and of the rest from the states after it."""
     frames, border = spectrum.numpy(), -(-spectrum.shape[1] // 3)
     first, states = graph.gain_after(frames[:, :border], ())
     second, _ = graph.gain_after(frames[:, border:], states)

@@ -67,7 +67,7 @@ def _pays(x: Tensor, weight: Tensor, stride: PerAxis, padding: PerAxis, dilation
 
 
 class _Conv2d(torch.autograd.Function):
-    """The convolution of `conv2d`."""
+    """The autograd function behind `conv2d`."""
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor | None, padding: PerAxis, dilation: PerAxis) -> Tensor:

@@ -44,7 +44,7 @@ class Judgement:
 
 
 def find(evidence: Evidence, name: str, kind: type[R]) -> R:
-    """The result of a measurement."""
+    """The result of a measurement, or a `MissingError`."""
     stored: Stored[Result] | None = evidence.get(name)
     if stored is None or not isinstance(stored.result, kind):
         raise MissingError(name)
@@ -52,14 +52,14 @@ def find(evidence: Evidence, name: str, kind: type[R]) -> R:
 
 
 def pick(entries: Mapping[K, V], key: K) -> V:
-    """One entry of several."""
+    """The entry with this key, or a `MissingError`."""
     if key not in entries:
         raise MissingError(str(key))
     return entries[key]
 
 
 def some(entries: Iterable[V]) -> list[V]:
-    """The entries; there must be one."""
+    """The entries as a list, or a `MissingError` if there are none."""
     found = list(entries)
     if not found:
         raise MissingError("no rows")
@@ -67,14 +67,14 @@ def some(entries: Iterable[V]) -> list[V]:
 
 
 def need(value: V | None) -> V:
-    """A value that may be missing."""
+    """The value, or a `MissingError` if it is None."""
     if value is None:
         raise MissingError("no value")
     return value
 
 
 def known(value: float) -> float:
-    """A number without an interval; a gap in a file is read as NaN."""
+    """A number without an interval, or a `MissingError` for NaN, as which a gap in a file is read."""
     if not math.isfinite(value):
         raise MissingError("no number")
     return value

@@ -19,7 +19,7 @@ LENGTHS = (512, 1024, 2048, 4096)
 SUBSPACES = ((5, 2), (16, 4), (32, 8))
 """d_in and d_h for the checks of Appendix C."""
 METRICS = ("pesq", "csig", "cbak", "covl", "stoi", "sisdr")
-"""Of Table 2."""
+"""The metrics of Table 2."""
 MODELS = ("qtransformer", "qconformer")
 """The models whose speed Table 3 compares."""
 MEAN_SECONDS = 15.3

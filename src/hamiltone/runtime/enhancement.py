@@ -33,7 +33,7 @@ _USUAL_LEVELS = (1e-3, 10.0)
 
 
 def is_number(value: object) -> bool:
-    """Whether it can be compared with a number; a user may give anything."""
+    """Whether a value can be compared with a number: a user may pass anything."""
     return isinstance(value, Real)
 
 
@@ -144,7 +144,7 @@ def enhance_window(
 def level_for(model: Backend, level: float) -> float:
     """What a recording of this level is divided by before the model sees it.
 
-    A model that never looks ahead follows the level by itself and should hear what it hears in a stream. Only very
+    A model that never looks ahead follows the level by itself and should get what it gets in a stream. Only very
     faint and very loud recordings are divided: their levels are not those it was trained with.
     """
     least, most = _USUAL_LEVELS
@@ -173,7 +173,7 @@ class _Continued:
     def __init__(self, model: MemoryBackend, stride: int, shared: int) -> None:
         self._model, self._stride, self._shared = model, stride, shared
         self._memory: Memory = ()
-        self._known: Spectrum | None = None  # the gains of the frames that were the last window's
+        self._known: Spectrum | None = None  # the gains of the last frames of the window before
 
     def __call__(self, spectrum: Spectrum) -> Spectrum:
         known = spectrum[:, :0] if self._known is None else self._known

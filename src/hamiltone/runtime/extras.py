@@ -13,7 +13,7 @@ from hamiltone.runtime.preview import check_preview_seconds, write_preview
 
 
 def names_of(path: Path) -> set[str | tuple[int, int]]:
-    """What a file is known by, also once it is there."""
+    """What identifies a file, before and after it is written."""
     return {os.path.realpath(path), identity(path)}
 
 
@@ -49,7 +49,7 @@ class Extras:
         return preview, picture
 
     def write(self, job: Job, preview: Path | None, picture: Path | None, seconds: float) -> str:
-        """Write them from the finished files; returns the reason if that failed, while the result itself is there."""
+        """Write them from the finished files; returns the reason if that failed; the result itself stays."""
         try:
             if preview is not None and self.preview is not None:
                 write_preview(job.source, job.target, preview, self.preview)

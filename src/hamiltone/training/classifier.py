@@ -20,7 +20,7 @@ Batch = tuple[Tensor, Tensor]
 
 
 class CrossEntropy(Table):
-    """The share of the target that is spread over all classes."""
+    """Cross-entropy with label smoothing."""
 
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
     """The share of the target that is spread over all classes."""

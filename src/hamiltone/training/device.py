@@ -32,7 +32,7 @@ def make_fabric(run: Run) -> Fabric:
             fabric = Fabric(accelerator=run.accelerator, devices=1, precision=precision)
     except RuntimeError as error:
         raise InputError(f"cannot use run.accelerator = {run.accelerator}: {' '.join(str(error).split())}") from None
-    if not by_fabric_run:  # it has launched already
+    if not by_fabric_run:  # which has launched the processes already
         fabric.launch()
     return fabric
 

@@ -47,7 +47,7 @@ class Trained:
 
     @cached_property
     def report(self) -> Report:
-        """On the whole test set."""
+        """Its scores on the whole test set."""
         return read_report(self.run.scores)
 
     def summary(self) -> SeedRun:
