@@ -184,7 +184,7 @@ _WORDS = {
     "bool": "true or false",
     "str": "text",
     "Path": "path",
-    "Block": "`transformer`, `conformer` or `none`",
+    "BlockKind": "`transformer`, `conformer` or `none`",
     "PlainVariety": "table",
     "RichVariety": "table",
     "Augmented": "table",

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from corpora import coloured_images, reviews
 from hamiltone.cli import app
-from hamiltone.data.text import PADDING, UNKNOWN
+from hamiltone.data.text import PADDING_WORD, UNKNOWN_WORD
 from hamiltone.errors import InputError
 from hamiltone.models import Header, TextConfig, VisionConfig, build, save_checkpoint
 
@@ -58,7 +58,7 @@ def test_classifiers_of_images(tmp_path):
 
 def test_classifiers_of_text(tmp_path):
     config = TextConfig(dim=4, heads=2, layers=1, feed_forward=8, vocabulary=3)
-    pair = save_pair(tmp_path, config, classes=("negative", "positive"), words=(PADDING, UNKNOWN, "film"))
+    pair = save_pair(tmp_path, config, classes=("negative", "positive"), words=(PADDING_WORD, UNKNOWN_WORD, "film"))
     data = ["--data", str(reviews(tmp_path / "reviews")), "--samples", "3"]
     assert run("similarity", *pair, *data)["quantile_correlation"]["groups"] == 3
     assert len(run("agreement", "--model", pair[-1], *data)) == 2

@@ -9,7 +9,7 @@ import soxr
 from hamiltone.data.files import FileRecordings
 from hamiltone.data.pairs import FOLDERS, scan_voicebank, split_speakers
 from hamiltone.data.signals import active_level, from_decibels
-from hamiltone.data.sources import Babble, MadeNoise, NoiseBlend, PairAudio, PairNoise, RecordedNoise
+from hamiltone.data.sources import Babble, NoiseBlend, PairAudio, PairNoise, RecordedNoise, SyntheticNoise
 from hamiltone.data.synthetic import NOMINAL_DB
 from hamiltone.errors import InputError
 
@@ -94,7 +94,7 @@ def test_every_source_draws_by_its_generator_at_about_unit_level(audio: PairAudi
         "pairs": PairNoise(audio),
         "recorded": RecordedNoise(recorded),
         "babble": Babble(audio.speech()),
-        "made": MadeNoise(),
+        "made": SyntheticNoise(),
     }[kind]
     for seed in range(5):
         noise = source(np.random.default_rng(seed), 24000, "p226")

@@ -12,7 +12,7 @@ from hamiltone.metrics import si_sdr
 from hamiltone.models import Header, build, load_checkpoint, save_checkpoint
 from hamiltone.training import SpeechTask, train
 from hamiltone.training.device import make_fabric
-from hamiltone.training.speech import spectrograms
+from hamiltone.training.speech import stacked_spectrograms
 from tasks import small_recipe
 
 
@@ -110,7 +110,7 @@ def test_media_shows_enhanced_sounds_always_and_the_others_once(tmp_path):
 
 def test_a_spectrogram_shows_a_tone_where_it_is():
     tone = torch.sin(2 * torch.pi * 1000 * torch.arange(8000) / 16_000)
-    picture = spectrograms([tone, torch.zeros(8000)])[0]
+    picture = stacked_spectrograms([tone, torch.zeros(8000)])[0]
     assert picture.shape[0] == 2 * 257
     assert picture[:, 20].argmax() == 256 - 32  # 1000 Hz is bin 32, and bin 0 the lowest row
     assert picture.max() == 1.0 and picture[257:].max() == 0.0

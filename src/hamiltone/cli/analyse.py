@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hamiltone.cli.options import rules, spinner, whole_numbers, wide_console
+from hamiltone.cli.options import JsonOption, rules, spinner, whole_numbers, wide_console
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Analyse the attention of a model.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Data = Annotated[
+DataOption = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="VoiceBank+DEMAND, or a classifier's data; default: synthetic speech."),
 ]
-Samples = Annotated[int, typer.Option(help="Utterances of two seconds, images or sentences.", min=2)]
-ModelFile = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundled model or checkpoint.")]
+SamplesOption = Annotated[int, typer.Option(help="Utterances of two seconds, images or sentences.", min=2)]
+TrainedOption = Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Bundled model or checkpoint.")]
 
 
 @app.command()
-def agreement(model: ModelFile = None, data: Data = None, samples: Samples = 16, as_json: Json = False) -> None:
+def agreement(
+    model: TrainedOption = None, data: DataOption = None, samples: SamplesOption = 16, as_json: JsonOption = False
+) -> None:
     """Whether the maps of the four components attend to the same positions (Eq. 20, Tables 4, 10 and 11).
 
     The model must have four maps in a head, as Hamilton scores have; by default it is that of the bundled pair.
@@ -36,11 +37,11 @@ def agreement(model: ModelFile = None, data: Data = None, samples: Samples = 16,
     Example: hamiltone analyse agreement --model runs/toy-hamilton/best.safetensors
     """
     from hamiltone.analysis.agreement import study_agreement
-    from hamiltone.paper.pair import inputs
+    from hamiltone.paper.pair import model_inputs
 
     with spinner("running the model"):
         chosen, header = _model(model, "hamilton", maps=4)
-        tops = study_agreement(chosen, inputs(header, data, samples))
+        tops = study_agreement(chosen, model_inputs(header, data, samples))
     if as_json:
         typer.echo(json.dumps([asdict(top) | {"ratio": top.ratio} for top in tops], indent=2))
         return
@@ -54,14 +55,14 @@ def agreement(model: ModelFile = None, data: Data = None, samples: Samples = 16,
 
 @app.command()
 def similarity(
-    first: ModelFile = None,
-    second: ModelFile = None,
-    data: Data = None,
-    samples: Samples = 16,
+    first: TrainedOption = None,
+    second: TrainedOption = None,
+    data: DataOption = None,
+    samples: SamplesOption = 16,
     formulas: Annotated[
         str, typer.Option(help="Score rules to compare with the shared one on the same q, k, v.")
     ] = "hamilton,hamilton-tay",
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """How alike the attention outputs of two models are, and of formulas on the same q, k, v (Figures 3 and 4).
 
@@ -72,7 +73,7 @@ def similarity(
     Example: hamiltone analyse similarity --formulas hamilton-tay
     """
     from hamiltone.analysis.similarity import study_similarity
-    from hamiltone.paper.pair import inputs
+    from hamiltone.paper.pair import model_inputs
 
     names = rules("--formulas", formulas)
     with spinner("running the models"):
@@ -80,7 +81,7 @@ def similarity(
         other, other_header = _model(second, "hamilton")
         if replace(header.config, attention="shared") != replace(other_header.config, attention="shared"):
             raise InputError("the two models differ in more than their scores: compare models of one architecture")
-        found = study_similarity(one, other, inputs(header, data, samples), names)
+        found = study_similarity(one, other, model_inputs(header, data, samples), names)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
@@ -103,7 +104,7 @@ def similarity(
 
 @app.command()
 def gradients(
-    model: ModelFile = None,
+    model: TrainedOption = None,
     trials: Annotated[int, typer.Option(help="Random inputs.", min=3)] = 100,
     dim: Annotated[int, typer.Option(help="Quaternions, at initialisation.", min=1)] = 16,
     heads: Annotated[int, typer.Option(help="Heads, at initialisation.", min=1)] = 4,
@@ -111,7 +112,7 @@ def gradients(
     attention: Annotated[
         str | None, typer.Option(help="Rules with four maps, at initialisation; default: the model's and both scales.")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Norms of dL/dS at initialisation, and how they correlate before and after training (Tables 6 to 8, 14).
 
@@ -167,7 +168,7 @@ def gradients(
 def subspace(
     d_in: Annotated[int, typer.Option(help="Input quaternions; at least 5.", min=5)] = 16,
     d_h: Annotated[int, typer.Option(help="Quaternions of a head.", min=1)] = 4,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check Theorem C.1, Corollary C.2 and Theorem C.3 in float64.
 
@@ -187,7 +188,7 @@ def cost(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     presets: Annotated[str | None, typer.Option(help="Models, comma-separated; default: all presets.")] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Multiplications, softmaxes, multiply-accumulates and parameters (Tables 1, 2, 9 and 12).
 

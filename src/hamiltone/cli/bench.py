@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hamiltone.cli.options import numbers, rules, spinner, use_rule, whole_numbers
+from hamiltone.cli.options import JsonOption, numbers, rules, spinner, use_rule, whole_numbers
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
     from hamiltone.benchmark.tables import Columns
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure speed and memory on this machine.")
-Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
 @app.callback()
@@ -28,7 +27,7 @@ def attention(
     lengths: Annotated[str, typer.Option(help="Sequence lengths, comma-separated.")] = "512,1024,2048,4096",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     seconds: Annotated[float, typer.Option(help="Time to spend on each length (at least three rounds).")] = 10.0,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """One attention layer of 64 quaternions and 8 heads (the paper's Table 9), forward pass, batch 1.
 
@@ -53,7 +52,7 @@ def model(
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
     attention: Annotated[str | None, typer.Option(help="Attentions, comma-separated; default: the paper's.")] = None,
     seconds: Annotated[str, typer.Option(help="Lengths of audio in seconds, comma-separated.")] = "1,4,10",
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """A whole model, waveform to waveform (STFT included), with random weights: real-time factor and memory.
 
@@ -85,7 +84,7 @@ def runtime(
     threads: Annotated[str, typer.Option(help="Numbers of CPU threads, comma-separated.")] = "1,2",
     audio: Annotated[float, typer.Option(min=0.5, help="Seconds of audio in a run.")] = 10.0,
     seconds: Annotated[float, typer.Option(help="Time to spend on each comparison (at least five rounds).")] = 20.0,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """The bundled models by onnxruntime and by torch: recordings, and streams frame by frame.
 
@@ -112,7 +111,7 @@ def folder(
     preset: Annotated[str, typer.Option(help="A preset; see `hamiltone presets`.")] = "qconformer-dns",
     attention: Annotated[str, typer.Option(help="Score rules, comma-separated.")] = "shared,hamilton",
     path: Annotated[str, typer.Option(help="fused, explicit or both, comma-separated.")] = "fused,explicit",
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """The real-time factor over a folder of recordings, as in the paper's Table 3, with random weights.
 
@@ -142,7 +141,7 @@ def classifier(
     attention: Annotated[str | None, typer.Option(help="Further score rules, comma-separated.")] = None,
     words: Annotated[int, typer.Option(min=1, help="Words in a sentence.")] = 32,
     seconds: Annotated[float, typer.Option(help="Time to spend on each kind of run (at least three rounds).")] = 20.0,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """A whole classifier with random weights: inference of a batch, folded and as trained, and a training step.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hamiltone.cli.options import Model, Strength, printable
+from hamiltone.cli.options import ModelOption, StrengthOption, printable
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def corpus(
     address: Annotated[
         str | None, typer.Option(help="Join a running Ray cluster; default: Ray on this machine alone.")
     ] = None,
-    model: Model = None,
-    strength: Strength = 1.0,
+    model: ModelOption = None,
+    strength: StrengthOption = 1.0,
     format: Annotated[str, typer.Option(help="Format of the results: flac or wav.")] = "flac",
     score: Annotated[bool, typer.Option("--score", help="Rate each clip with DNSMOS, before and after.")] = False,
     keep: Annotated[

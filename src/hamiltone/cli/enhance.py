@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hamiltone.allocator import keep_freed_memory
-from hamiltone.cli.options import Model, Strength, audio_progress_bar, check_count, printable
+from hamiltone.cli.options import ModelOption, StrengthOption, audio_progress_bar, check_count, printable
 from hamiltone.errors import InputError
 from hamiltone.leftovers import scratch_folder
 
@@ -36,8 +36,8 @@ def enhance(
             "output. Default: noisy.wav to noisy.enhanced.wav, takes/ to takes.enhanced/.",
         ),
     ] = None,
-    model: Model = None,
-    strength: Strength = 1.0,
+    model: ModelOption = None,
+    strength: StrengthOption = 1.0,
     keep: Annotated[
         str | None,
         typer.Option(

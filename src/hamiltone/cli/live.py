@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 
-from hamiltone.cli.options import Strength
+from hamiltone.cli.options import StrengthOption
 from hamiltone.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def live(
     channels: Annotated[int, typer.Option(help="Channels, interleaved in a pipe; all get the same gain.")] = 1,
     separate: Annotated[bool, typer.Option("--separate", help="Enhance every channel by itself.")] = False,
     model: Annotated[str, typer.Option(metavar="NAME|FILE", help="A model for streams, bundled or a file.")] = "live",
-    strength: Strength = 1.0,
+    strength: StrengthOption = 1.0,
     microphone: Annotated[
         str | None, typer.Option("--input", metavar="DEVICE", help="Number or part of a name.")
     ] = None,

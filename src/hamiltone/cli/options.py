@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 _LONGEST = timedelta(days=99).total_seconds()
 
-Model = Annotated[
+ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE", help="A bundled model, a checkpoint or an exported .onnx; default: the bundled one."
     ),
 ]
-Strength = Annotated[
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+StrengthOption = Annotated[
     float, typer.Option(metavar="0..1", help="How much noise removal to apply: 0 gives the input, 1 the full result.")
 ]
 

@@ -29,13 +29,13 @@ from hamiltone.data.rooms import RecordedRooms, Rooms, decaying_room
 from hamiltone.data.signals import Signal
 from hamiltone.data.sources import (
     Babble,
-    MadeNoise,
     NoiseBlend,
     NoiseSource,
     PairAudio,
     PairNoise,
     RecordedNoise,
     SpeechPool,
+    SyntheticNoise,
 )
 from hamiltone.data.synthetic import speech as synthetic_speech
 from hamiltone.errors import InputError
@@ -236,7 +236,7 @@ class SyntheticSpeech(Segments):
     def __init__(self, segment: int, *, length: int = 1000, seed: int = 0, variety: Variety = PLAIN) -> None:
         super().__init__(segment, length, length, seed)
         self._variety = variety
-        self._noise = NoiseBlend([(1.0, MadeNoise())], variety.layered)
+        self._noise = NoiseBlend([(1.0, SyntheticNoise())], variety.layered)
 
     def make(self, rng: np.random.Generator, item: int) -> tuple[Signal, Signal]:
         """A mixture that no other key has."""
@@ -277,7 +277,7 @@ def _speech(rng: np.random.Generator, pool: SpeechPool, item: int, length: int, 
 def _blend(
     variety: Variety, pool: SpeechPool, recorded: Recordings | None, remixed: NoiseSource | None = None
 ) -> NoiseBlend:
-    sources: list[tuple[float, NoiseSource]] = [(variety.synthetic, MadeNoise())]
+    sources: list[tuple[float, NoiseSource]] = [(variety.synthetic, SyntheticNoise())]
     if remixed:
         sources.append((variety.remixed, remixed))
     if recorded is not None:

@@ -167,7 +167,7 @@ class Babble:
         return babble(rng, [self.pool.segment(rng, index, length) for index in talkers])
 
 
-class MadeNoise:
+class SyntheticNoise:
     """Synthetic noise."""
 
     def __call__(self, rng: np.random.Generator, length: int, speaker: str) -> Signal:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hamiltone.data.files import summarise
 from hamiltone.errors import InputError
 
-PADDING, UNKNOWN = "<padding>", "<unknown>"
+PADDING_WORD, UNKNOWN_WORD = "<padding>", "<unknown>"
 
 Words = tuple[str, ...]
 Numbers = NDArray[np.int64]
@@ -46,8 +46,8 @@ class Vocabulary:
     padding, unknown = 0, 1
 
     def __init__(self, words: Sequence[str]) -> None:
-        if tuple(words[:2]) != (PADDING, UNKNOWN) or len(set(words)) != len(words):
-            raise InputError(f"a vocabulary must hold distinct words and begin with {PADDING}, {UNKNOWN}")
+        if tuple(words[:2]) != (PADDING_WORD, UNKNOWN_WORD) or len(set(words)) != len(words):
+            raise InputError(f"a vocabulary must hold distinct words and begin with {PADDING_WORD}, {UNKNOWN_WORD}")
         self.words = tuple(words)
         self._numbers = {word: number for number, word in enumerate(words) if number != self.padding}
 
@@ -56,8 +56,8 @@ class Vocabulary:
         """The words that occur at least `least` times, the most frequent first."""
         counts = Counter(word for words in sentences for word in words)
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        kept = [word for word, count in ranked if count >= least and word not in (PADDING, UNKNOWN)]
-        return cls((PADDING, UNKNOWN, *kept))
+        kept = [word for word, count in ranked if count >= least and word not in (PADDING_WORD, UNKNOWN_WORD)]
+        return cls((PADDING_WORD, UNKNOWN_WORD, *kept))
 
     def __len__(self) -> int:
         return len(self.words)

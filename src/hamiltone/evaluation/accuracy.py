@@ -15,8 +15,6 @@ from hamiltone.data.vision_samples import ImageBatches
 from hamiltone.errors import InputError
 from hamiltone.models import Header, TextConfig, VisionConfig, load_classifier
 
-Batch = tuple[Tensor, Tensor]
-
 
 @dataclass(frozen=True)
 class Accuracy:
@@ -59,7 +57,7 @@ def accuracy_of(checkpoint: Path, data: Path, split: str | None = None) -> Accur
 
 def labelled_batches(
     header: Header, data: Path, split: str | None = None, *, size: int = 128
-) -> Sequence[Batch] | ImageBatches:
+) -> Sequence[tuple[Tensor, Tensor]] | ImageBatches:
     """A split of the data that a classifier was trained on, in batches."""
     match header.config:
         case VisionConfig():

@@ -9,7 +9,7 @@ from hamiltone.models.enhancer import Enhancer
 from hamiltone.runtime.onnx_graph import OnnxGraph
 
 TOLERANCE = 1e-4
-LENGTHS = (2, 9, 70)
+CHECKED_FRAMES = (2, 9, 70)
 """Frames of the recordings that a graph is checked on; a stream is as long as the last."""
 
 
@@ -25,7 +25,7 @@ def check_graph(content: bytes, model: Enhancer, folded: Enhancer) -> float:
     difference is above 1e-4.
     """
     graph, worst = OnnxGraph(content, threads=1), 0.0
-    for spectrum in _spectra(model.stft.bins, LENGTHS[-1:] if graph.streams else LENGTHS):
+    for spectrum in _spectra(model.stft.bins, CHECKED_FRAMES[-1:] if graph.streams else CHECKED_FRAMES):
         expected = model.gain(spectrum)
         found = {
             "the exported graph": torch.from_numpy(graph.gain(spectrum.numpy())),

@@ -14,7 +14,7 @@ from hamiltone.metrics import Difference, check_metrics
 from hamiltone.runtime.description import KEY, Description
 from hamiltone.runtime.onnx_graph import OnnxGraph, import_onnxruntime
 
-METRICS = ("pesq", "stoi", "sisdr")
+REPORTED = ("pesq", "stoi", "sisdr")
 PRODUCTS = ("MatMul", "Gemm")
 
 
@@ -46,7 +46,7 @@ def export_int8(
     if noisy is None or clean is None:
         raise InputError("--int8 needs pairs to measure what it costs: give --noisy and --clean folders")
     source = find_checkpoint(model)
-    check_metrics(METRICS)
+    check_metrics(REPORTED)
     target = check_target(Path(f"{source.stem}.int8.onnx") if out is None else Path(out), source, overwrite)
     content, description, difference = make_graph(source, licence)
     description = replace(description, precision="int8")
@@ -60,8 +60,8 @@ def export_int8(
             def advance(done: int, total: int, before: int = number) -> None:
                 progress(before * total + done, 2 * total)
 
-            files = evaluate(noisy, clean, ModelName(str(path)), metrics=METRICS, workers=workers, progress=advance)
-            reports.append(Report(name, METRICS, tuple(files)))
+            files = evaluate(noisy, clean, ModelName(str(path)), metrics=REPORTED, workers=workers, progress=advance)
+            reports.append(Report(name, REPORTED, tuple(files)))
     differences = compare(*reports)
     write_bytes(target, small)
     return Exported(str(target), description, len(small), difference), Cost(differences, len(content))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hamiltone.metrics.checks import Waveform, as_pair
-from hamiltone.metrics.framing import frames
+from hamiltone.metrics.framing import cut_frames
 
 _BEST = 0.95  # the share of frames that counts; the worst are outliers
 _EPS = np.finfo(np.float64).eps
@@ -49,7 +49,7 @@ def log_likelihood_ratio(estimate: ArrayLike, target: ArrayLike, sample_rate: in
     """
     order = 10 if sample_rate < 10_000 else 16
     correlation_estimate, correlation_target = (
-        _autocorrelation(frames(x + _EPS, sample_rate), order) for x in as_pair(estimate, target)
+        _autocorrelation(cut_frames(x + _EPS, sample_rate), order) for x in as_pair(estimate, target)
     )
     lag = np.abs(np.subtract.outer(np.arange(order + 1), np.arange(order + 1)))
     matrix = correlation_target[:, lag]  # (T, order + 1, order + 1), Toeplitz
@@ -114,7 +114,7 @@ def _critical_filters(size: int, sample_rate: int) -> Waveform:
 
 def _band_energies(waveform: Waveform, sample_rate: int) -> Waveform:
     """Energies in dB of the critical bands: ``(L,)`` to ``(T, 25)``."""
-    framed = frames(waveform, sample_rate)
+    framed = cut_frames(waveform, sample_rate)
     size = 2 ** int(np.ceil(np.log2(2 * framed.shape[1])))
     power = np.abs(np.fft.rfft(framed, size)[:, :-1]) ** 2
     return 10 * np.log10(np.maximum(power @ _critical_filters(size, sample_rate).T, 1e-10))

@@ -5,7 +5,7 @@ import numpy as np
 from hamiltone.metrics.checks import UndefinedScoreError, Waveform
 
 
-def frames(waveform: Waveform, sample_rate: int) -> Waveform:
+def cut_frames(waveform: Waveform, sample_rate: int) -> Waveform:
     """Windowed frames; as in the original, the last whole frame is left out.
 
     Shape:

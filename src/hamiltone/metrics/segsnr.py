@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hamiltone.metrics.checks import as_pair
-from hamiltone.metrics.framing import frames
+from hamiltone.metrics.framing import cut_frames
 
 _EPS = np.finfo(np.float64).eps
 
@@ -18,6 +18,6 @@ def segmental_snr(estimate: ArrayLike, target: ArrayLike, sample_rate: int) -> f
         estimate, target: ``(L,)``
     """
     estimate, target = as_pair(estimate, target)
-    speech = np.square(frames(target, sample_rate)).sum(-1)
-    noise = np.square(frames(target - estimate, sample_rate)).sum(-1)
+    speech = np.square(cut_frames(target, sample_rate)).sum(-1)
+    noise = np.square(cut_frames(target - estimate, sample_rate)).sum(-1)
     return float(np.clip(10 * np.log10(speech / (noise + _EPS) + _EPS), -10.0, 35.0).mean())

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from hamiltone.errors import InputError
 from hamiltone.nn.rules import RULES, unknown_rule
 
-Block = Literal["transformer", "conformer", "none"]
+BlockKind = Literal["transformer", "conformer", "none"]
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "bands": (0, 4096),
@@ -53,7 +53,7 @@ _LONGEST = 16  # of the tuples of a configuration
 class EnhancerConfig:
     """The paper's family; sizes count quaternions, and each dilation makes a dense block."""
 
-    block: Block
+    block: BlockKind
     """The blocks of the bottleneck."""
     attention: str
     """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`; `qtn`, `none`."""
@@ -84,8 +84,8 @@ class EnhancerConfig:
 
     def __post_init__(self) -> None:
         _check_numbers(self)
-        if self.block not in get_args(Block):
-            raise InputError(f"block must be one of {', '.join(get_args(Block))}, got {self.block!r}")
+        if self.block not in get_args(BlockKind):
+            raise InputError(f"block must be one of {', '.join(get_args(BlockKind))}, got {self.block!r}")
         _check_attention(self.attention, "qtn", "none")
         if self.block != "none":
             _check_heads(self.heads, self.channels)

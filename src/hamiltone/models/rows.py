@@ -32,16 +32,11 @@ class RowResidual(nn.Module):
         self.convolution = nn.Sequential(
             QConv2d(channels, channels, (1, kernel_size), padding=(0, kernel_size // 2), bias=False),
             QBatchNorm(channels),
-            activation(),
+            nn.SiLU(),
         )
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.convolution(x)
-
-
-def activation() -> nn.Module:
-    """The activation of the feature maps."""
-    return nn.SiLU()
 
 
 class RowMap(nn.Module):
@@ -198,7 +193,7 @@ def row_encoder(channels: int, kernel_size: int, stride: int, residuals: int) ->
     return nn.Sequential(
         QConv2d(1, channels, (1, kernel_size), stride=(1, stride), padding=(0, padding), bias=False),
         QBatchNorm(channels),
-        activation(),
+        nn.SiLU(),
         *(RowResidual(channels) for _ in range(residuals)),
     )
 
@@ -208,6 +203,6 @@ def row_decoder(channels: int, residuals: int) -> nn.Module:
     return nn.Sequential(
         QConv2d(2 * channels, channels, 1, bias=False),
         QBatchNorm(channels),
-        activation(),
+        nn.SiLU(),
         *(RowResidual(channels) for _ in range(residuals)),
     )

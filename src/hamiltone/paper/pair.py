@@ -48,7 +48,7 @@ def check_pair(name: str | None = None) -> str:
     return chosen
 
 
-def inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:
+def model_inputs(header: Header, data: Path | None, count: int) -> list[Tensor]:
     """What to run a model on, one by one: the speech, images or sentences of its test set, evenly chosen.
 
     Without `data` speech is synthetic. Sentences are those of at least five words, so that each has five keys.

@@ -15,7 +15,7 @@ from hamiltone.training.reading import overlay, use_rule
 from hamiltone.training.task import HeldOutData, KeyedData, Media, start_from
 
 C = TypeVar("C")
-Batch = tuple[Tensor, Tensor]
+LabelledBatch = tuple[Tensor, Tensor]
 """Inputs of a model, and the labels ``(B,)`` or the probabilities of the classes ``(B, classes)``."""
 
 
@@ -62,7 +62,7 @@ class ClassifierTask:
     def compile(self, model: nn.Module) -> None:
         model.compile()
 
-    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, model: nn.Module, batch: LabelledBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Cross-entropy; the log also gets the accuracy against the class with the largest target."""
         inputs, targets = batch
         scores = model(inputs)
@@ -70,10 +70,10 @@ class ClassifierTask:
         labels = targets if targets.dim() == 1 else targets.argmax(1)
         return loss, {"accuracy": (scores.detach().argmax(1) == labels).float().mean()}
 
-    def units(self, batch: Batch) -> float:
+    def units(self, batch: LabelledBatch) -> float:
         return len(batch[1])
 
-    def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+    def measure(self, model: nn.Module, batch: LabelledBatch) -> dict[str, Tensor]:
         """Accuracy, and the cross-entropy without smoothing."""
         inputs, labels = batch
         scores = model(inputs)

@@ -25,7 +25,7 @@ from hamiltone.models import (
 )
 from hamiltone.models.bottleneck import Bottleneck
 from hamiltone.models.enhancer import rms_level
-from hamiltone.training.speech_data import Batch, open_data
+from hamiltone.training.speech_data import SpeechBatch, open_data
 from hamiltone.training.speech_recipe import SpeechRecipe
 from hamiltone.training.task import Media, start_from
 
@@ -55,17 +55,17 @@ class SpeechTask:
                 for block in bottleneck.blocks():
                     block.compile(dynamic=False)  # segments have one length
 
-    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, model: nn.Module, batch: SpeechBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """The weighted sum of the recipe's terms, and the terms."""
         noisy, clean = batch
         level = rms_level(noisy)  # at the network's level: quiet recordings count as much as loud ones
         return self.criterion.to(noisy.device)(model(noisy / level), clean / level)
 
-    def units(self, batch: Batch) -> float:
+    def units(self, batch: SpeechBatch) -> float:
         """Seconds of audio."""
         return batch[0].numel() / self.config.sample_rate
 
-    def measure(self, model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+    def measure(self, model: nn.Module, batch: SpeechBatch) -> dict[str, Tensor]:
         """The loss, the recipe's metrics, and the gain of each over the noisy input."""
         noisy, clean = batch
         enhanced = model(noisy)
@@ -90,7 +90,7 @@ class SpeechTask:
             signals = {"noisy": noisy[0], "enhanced": model(noisy.to(device))[0].cpu(), "clean": clean[0]}
             for name in ["enhanced"] if self._shown else signals:
                 media.sounds[f"{number}/{name}"] = (signals[name], self.config.sample_rate)
-            media.pictures[f"{number}/spectrograms"] = spectrograms([*signals.values()])
+            media.pictures[f"{number}/spectrograms"] = stacked_spectrograms([*signals.values()])
         self._shown = True
         return media
 
@@ -102,7 +102,7 @@ class SpeechTask:
         save_checkpoint(path, model, Header(self.config, name, facts))
 
 
-def spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0) -> Tensor:
+def stacked_spectrograms(signals: list[Tensor], n_fft: int = 512, decibels: float = 80.0) -> Tensor:
     """Log magnitudes of signals ``(L,)`` of one length on top of another, as a grey picture ``(1, height, frames)``."""
     window = torch.hann_window(n_fft)
     spectra = torch.stft(torch.stack(signals), n_fft, n_fft // 4, window=window, return_complex=True).abs()

@@ -18,7 +18,7 @@ from hamiltone.training.task import KeyedData
 HELD_OUT_SEED = 2**31 - 1
 """Held-out mixtures are the same for every seed of a recipe."""
 
-Batch = tuple[Tensor, Tensor]
+SpeechBatch = tuple[Tensor, Tensor]
 """Noisy and clean ``(B, L)``."""
 
 
@@ -37,7 +37,7 @@ class HeldOut:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, number: int) -> Batch:
+    def __getitem__(self, number: int) -> SpeechBatch:
         row, recordings = self._rows[number], self._recordings
         noisy, clean = recordings[row] if isinstance(recordings, FullPairs) else recordings[0, row]
         return noisy[None], clean[None]
