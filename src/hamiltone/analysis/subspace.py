@@ -39,7 +39,12 @@ class SubspaceCheck:
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """Theorem C.3: errors of Eq. 66 and 67 against autograd, and the largest gradient that crosses components."""
+    """Theorem C.3: errors of Eq. 66 and 67 against autograd, and the largest gradient that crosses components::
+
+        dL/dS = J_sm(S)ᵀ Σ_α dL/dO_α V_αᵀ          dL/dS_α = J_sm(S_α)ᵀ dL/dO_α V_αᵀ
+
+    The first is that of shared scores, the second that of each Hamilton score, which sees its own component alone.
+    """
 
     aggregation_error: float
     separation_error: float
