@@ -4,7 +4,7 @@ from torch import nn
 
 from hamiltone.export.layers import Interleaved, Rescaled, for_onnx
 from hamiltone.nn import QRMSNorm
-from hamiltone.nn.fold import RealConvTranspose2d
+from hamiltone.nn.folded import RealConvTranspose2d
 
 GEOMETRIES = {
     "doubles": ((3, 3), (1, 2), (1, 1), (0, 0)),

@@ -34,7 +34,7 @@ from hamiltone.nn import (
     fold,
 )
 from hamiltone.nn.conv import QConv
-from hamiltone.nn.fold import FoldedAttention, RealLinear
+from hamiltone.nn.folded import FoldedAttention, RealLinear
 
 DIM = 4
 ATTENTIONS: dict[str, Callable[[], QAttention]] = {

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from hamiltone.algebra import flatten, unflatten
 from hamiltone.models.compact import RealDepthwise
 from hamiltone.nn import QLayerNorm, QRMSNorm, SharedScore
-from hamiltone.nn.fold import FoldedAttention, RealConvTranspose2d, RealGRU, RealLinear
+from hamiltone.nn.folded import FoldedAttention, RealConvTranspose2d, RealGRU, RealLinear
 from hamiltone.nn.pooling import pooled
 
 

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from hamiltone.algebra import flatten, unflatten
 from hamiltone.nn import QBatchNorm, QConv1d, QConv2d, QConvTranspose2d, QDropout, QLayerNorm, QLinear, QRMSNorm
-from hamiltone.nn.fold import RealConv1d, RealConv2d, RealConvTranspose2d, RealLinear
+from hamiltone.nn.folded import RealConv1d, RealConv2d, RealConvTranspose2d, RealLinear
 
 
 class RealLayerNorm(nn.LayerNorm):

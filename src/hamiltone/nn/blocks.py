@@ -5,10 +5,11 @@ from typing import Any
 from torch import Tensor, nn
 
 from hamiltone.nn.activation import QGLU
+from hamiltone.nn.batch_norm import QBatchNorm
 from hamiltone.nn.conv import QConv1d
 from hamiltone.nn.dropout import QDropout
 from hamiltone.nn.linear import QLinear
-from hamiltone.nn.norm import QBatchNorm, QLayerNorm
+from hamiltone.nn.norm import QLayerNorm
 
 
 class QFeedForward(nn.Sequential):

@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, distributed
 
 from hamiltone.errors import InputError
-from hamiltone.nn.norm import synchronise_batch_norms
+from hamiltone.nn.batch_norm import synchronise_batch_norms
 from hamiltone.training.config import Recipe
 from hamiltone.training.ema import MovingAverage
 from hamiltone.training.folder import RunFolder
