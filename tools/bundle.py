@@ -2,7 +2,7 @@
 
 Run it after a bundled checkpoint, a preset or the table of rules has changed: ``make graphs``. A test compares both
 with their sources. A graph that was made of the checkpoint as it is now is left alone; after a change of the exporter,
-``python tools/bundle.py --all`` makes all of them anew.
+``python tools/bundle.py --all`` makes all of them again.
 """
 
 import hashlib

@@ -29,7 +29,7 @@ _HELD_OUT = {
     "live-4": "`live` of run *4*",
     "live": "`live`",
 }
-"""The systems of results/heldout by file; a report of a model from a file bears its path, not its name."""
+"""The systems of results/heldout by file; a report of a model from a file carries its path, not its name."""
 _SHORT = {"pesq": "PESQ", "stoi": "STOI", "sisdr": "SI-SDR in dB"}
 _PUBLISHED = ("qconformer-shared", "qconformer-hamilton", "deepfilternet3", "metricgan", "segan")
 

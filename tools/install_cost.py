@@ -1,8 +1,8 @@
 """Measure the bare install, and show it in docs/BENCH.md: ``python tools/install_cost.py``.
 
-A wheel of this clone goes into a fresh environment with what it needs, from the package index. Measured are what is
-downloaded, what lies on the disk (with the bytecode, without pip), and how long commands take from start to end, each
-in a process of its own.
+A wheel of this clone goes into a fresh environment with what it needs, from the package index. This measures what is
+downloaded, what is then on the disk (with the bytecode, without pip), and how long commands take from start to end,
+each in a process of its own.
 """
 
 import json
