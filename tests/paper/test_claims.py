@@ -1,14 +1,18 @@
+import math
 import random
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
 from evidence import MADE, RESULTS, around, changes, stretched, sweep, twins, whole_evidence
+from hamiltone.analysis.statistics import Spread
 from hamiltone.paper.claims import CLAIMS, judge_claim
-from hamiltone.paper.judge import Verdict
+from hamiltone.paper.judge import Verdict, above, below
 from hamiltone.paper.results import TYPES
 from hamiltone.paper.store import Stored, read_results
 
+NO_INTERVAL = ("counted", "exact", "every layer of one model", "trials, in every setting")
+"""What claims without an interval of their own are about; the last has one for each setting."""
 BY_NAME = {claim.name: claim for claim in CLAIMS}
 
 
@@ -67,6 +71,35 @@ def test_what_is_taken_out_leaves_the_verdict_or_makes_it_not_tested(whole, name
         assert Verdict.NOT_TESTED in seen
 
 
+@pytest.mark.parametrize("name", [name for name in BY_NAME if BY_NAME[name].over not in NO_INTERVAL])
+def test_without_the_interval_that_a_verdict_shows_first_nothing_is_tested(whole, name):
+    claim = BY_NAME[name]
+    shown = [value for _, value in judge_claim(claim, whole).numbers if isinstance(value, Spread)]
+    stored = whole[claim.measurement]
+    for gap in ({"low": math.nan}, {"high": math.nan}, {"mean": math.nan}):
+        gone = replace(stored, result=_exchanged(stored.result, shown[0], replace(shown[0], **gap)))
+        assert judge_claim(claim, {**whole, claim.measurement: gone}).verdict is Verdict.NOT_TESTED
+
+
+@pytest.mark.parametrize("name", ["coupling", "agreement", "distributions", "formulas-hamilton", "independent"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_without_one_run_of_either_rule_trained_weights_are_not_tested(name, which):
+    found = twins()
+    one = found.variants[which]
+    for runs in (one.runs[1:], ()):
+        others = [other for other in found.variants if other is not one]
+        gap = replace(found, variants=(replace(one, runs=runs), *others))
+        assert verdict(name, {"ablation": Stored("ablation", MADE, gap)}) is Verdict.NOT_TESTED
+    absent = replace(found, variants=tuple(others))
+    assert verdict(name, {"ablation": Stored("ablation", MADE, absent)}) is Verdict.NOT_TESTED
+
+
+def test_an_interval_whose_ends_have_changed_places_is_as_wide():
+    turned = Spread(0.0, 0.1, 0.2, -0.2, 4)
+    for judge in (above, below):
+        assert judge(turned, 0.1) is judge(turned, -0.1) is Verdict.UNDECIDED
+
+
 @pytest.mark.parametrize("name", ["images", "text"])
 def test_a_difference_that_is_missing_or_has_no_interval_is_not_tested(whole, name):
     stored = whole[name]
@@ -98,18 +131,23 @@ def test_a_wider_interval_never_decides_anything(whole, name, factor):
 
 def _shifted(value, mean, half):
     """A result with all means moved and all intervals as wide as one wants."""
-    from dataclasses import fields, is_dataclass
+    return _each_spread(value, lambda one: around(one.mean + mean, half))
 
-    from hamiltone.analysis.statistics import Spread
 
+def _exchanged(value, old, new):
+    """A result with one number in place of another."""
+    return _each_spread(value, lambda one: new if one == old else one)
+
+
+def _each_spread(value, change):
     if isinstance(value, Spread):
-        return around(value.mean + mean, half)
+        return change(value)
     if isinstance(value, dict):
-        return {key: _shifted(entry, mean, half) for key, entry in value.items()}
+        return {key: _each_spread(entry, change) for key, entry in value.items()}
     if isinstance(value, tuple):
-        return tuple(_shifted(entry, mean, half) for entry in value)
+        return tuple(_each_spread(entry, change) for entry in value)
     if is_dataclass(value):
-        return replace(value, **{f.name: _shifted(getattr(value, f.name), mean, half) for f in fields(value)})
+        return replace(value, **{f.name: _each_spread(getattr(value, f.name), change) for f in fields(value)})
     return value
 
 

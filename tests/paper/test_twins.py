@@ -11,6 +11,7 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
+from evidence import RESULTS, ROOT
 from hamiltone.analysis.gradients import Setting
 from hamiltone.analysis.similarity import study_similarity
 from hamiltone.cli import app
@@ -67,6 +68,20 @@ def test_runs_come_seed_by_seed():
     wanted = ablation_runs(Path("r"), Path("runs"), Path("data"), 3)
     assert [run.seed for run in wanted[: len(VARIANTS)]] == [0] * len(VARIANTS) and len(wanted) == 3 * len(VARIANTS)
     assert len({run.folder for run in wanted}) == len(wanted)
+
+
+def test_the_stored_runs_are_picked_up_by_the_recipe_and_no_other_is(monkeypatch):
+    pytest.importorskip("lightning_fabric", reason="the recipe needs hamiltone[train]")
+    monkeypatch.setattr(variants, "train", None)  # every run has its checkpoint and its scores
+    kept, recipe = RESULTS / "ablation-runs", ROOT / "recipes" / "twins.toml"
+    wanted = ablation_runs(recipe, kept, Path("VoiceBank"), 4)
+    assert {run.folder for run in wanted} == set(kept.iterdir())
+    for run in wanted:
+        finish(run)
+    first = wanted[0]
+    for other in (replace(first, seed=1), replace(first, variant=VARIANTS[-1]), replace(first, recipe=TOY)):
+        with pytest.raises(InputError, match="holds a run of another recipe"):
+            finish(other)
 
 
 @pytest.mark.filterwarnings("ignore")

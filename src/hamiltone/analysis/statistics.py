@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 
 from hamiltone.metrics import mean_interval
 
+LEVEL = 0.95
+"""Of every interval."""
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -110,7 +113,7 @@ def nested(scores: ArrayLike, *, resamples: int = 2000) -> Spread:
     return Spread(mean, deviation, mean - half, mean + half, seeds)
 
 
-def t_quantile(freedom: int, level: float = 0.95) -> float:
+def t_quantile(freedom: int, level: float = LEVEL) -> float:
     """Student's two-sided quantile: the t that |T| exceeds with the probability 1 - level.
 
     >>> round(t_quantile(2), 3), round(t_quantile(1000), 3)

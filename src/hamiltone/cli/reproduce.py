@@ -25,6 +25,9 @@ def reproduce(
         int | None,
         typer.Option(min=2, help="Utterances analysed; default: 64, quick 4. Fewer than 64 make a quick result."),
     ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds of the timings of Tables 3 and 9, at least the 8 of the default.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=3, help="Seeds of the ablation, for each variant.")] = 4,
     jobs: Annotated[int, typer.Option(help="Parallel trainings of the ablation, one thread each.")] = 1,
     recipe: Annotated[Path, typer.Option(metavar="FILE", help="Recipe of the ablation.")] = Path("recipes/twins.toml"),
@@ -44,6 +47,8 @@ def reproduce(
 
     Example: hamiltone reproduce table4 table10 --data VoiceBank
 
+    Example: hamiltone reproduce model-speed-15s --rounds 10
+
     Example: hamiltone reproduce ablation --data VoiceBank --jobs 2
     """
     from hamiltone.paper.measure import measure
@@ -57,10 +62,11 @@ def reproduce(
     given += [*(["--data", data.name] if data else []), *(["--quick"] if quick else [])]
     given += ["--pair", pair] if pair else []
     given += ["--utterances", str(utterances)] if utterances else []
+    given += ["--rounds", str(rounds)] if rounds else []
     if "ablation" in names:
         given += ["--seeds", str(seeds), "--jobs", str(jobs)]
         given += ["--recipe", recipe.name] if recipe != Options.recipe else []
-    options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, utterances, shlex.join(given))
+    options = Options(data, quick, pair, results, recipe, runs, seeds, jobs, utterances, rounds, shlex.join(given))
     with spinner("starting") as say:
         new = {stored.name: stored for stored in measure(measurements(wanted), options, tick=say)}
     for name in (name for name in wanted if name in ITEMS):

@@ -6,9 +6,9 @@ from functools import partial
 
 from hamiltone.nn.rules import SCALES
 from hamiltone.paper import criteria
-from hamiltone.paper.judge import Judgement, MissingError, Verdict
+from hamiltone.paper.judge import Judgement, MissingError, Verdict, line, margin, need
 from hamiltone.paper.reference import reference
-from hamiltone.paper.results import MODELS
+from hamiltone.paper.results import MEAN_SECONDS, METRICS, MODELS
 from hamiltone.paper.store import Evidence
 
 
@@ -37,8 +37,12 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Judgement:
         return Judgement(Verdict.NOT_TESTED)
 
 
+def _percent(name: str) -> str:
+    return f"{100 * line(name):g} %"
+
+
 _SCALE = {"hamilton": "1/√d_h, as Eq. 14 prints it", "hamilton-tay": "1/√(4 d_h), as in Tay et al.'s code"}
-_MOVED = "; W_Q and W_K have left their start (r < 0.8)"
+_MOVED = f"; W_Q and W_K have left their start (r < {line('moved'):g})"
 
 CLAIMS = (
     Claim(
@@ -72,7 +76,7 @@ CLAIMS = (
         "model-speed",
         "Whole models are faster on a CPU",
         "Table 3",
-        "ratio of the real-time factors above 1, fused and explicit, at 15.3 s",
+        f"ratio of the real-time factors above 1, fused and explicit, at {MEAN_SECONDS:g} s",
         "model-speed-15s",
         "rounds on one machine",
         criteria.faster_model,
@@ -83,7 +87,7 @@ CLAIMS = (
             f"{reference()['table3'][f'{model}-shared']['label'].split(',')[0]} is "
             f"{reference()['table3']['reduction'][f'{model}_cpu_speedup']} times as fast on a CPU",
             "Table 3",
-            "within a tenth of that, with both rules fused or both explicit, at 15.3 s",
+            f"within {_percent('speedup')} of that, with both rules fused or both explicit, at {MEAN_SECONDS:g} s",
             "model-speed-15s",
             "rounds on one machine",
             partial(criteria.cpu_speedup, model),
@@ -94,7 +98,7 @@ CLAIMS = (
         "theorems",
         "Bilinear scores of both kinds lie in one interaction subspace, and gradients aggregate",
         "Theorems C.1, C.3, Corollary C.2",
-        "errors below 1e-10 in float64",
+        f"errors below {line('identity'):g} in float64",
         "theorems",
         "exact",
         criteria.theorems,
@@ -103,7 +107,7 @@ CLAIMS = (
         "bilinear",
         "The scores of trained layers are bilinear, as C.1 assumes",
         "control",
-        "‖S(2X)‖ = 4 ‖S(X)‖ within a tenth",
+        f"‖S(2X)‖ = 4 ‖S(X)‖ within {_percent('homogeneity')}",
         "theorems",
         "every layer of one model",
         criteria.bilinear,
@@ -114,7 +118,8 @@ CLAIMS = (
             f"gradient-norms-{scale}",
             f"The gradient of the shared score is of the order of the four together; scale {_SCALE[scale]}",
             "Table 7",
-            "ratio within a factor of 2: supported in every setting, or contradicted in every one",
+            f"ratio within a factor of {line('same_order'):g}: "
+            "supported in every setting, or contradicted in every one",
             "gradient-settings",
             "trials, in every setting",
             partial(criteria.aggregate, scale),
@@ -125,7 +130,7 @@ CLAIMS = (
         "coupling",
         "Training couples the gradient norms of the components",
         "Table 8",
-        f"correlation rises by 0.2{_MOVED}",
+        f"correlation rises by {line('coupling'):g}{_MOVED}",
         "ablation",
         "seeds",
         criteria.coupled,
@@ -134,7 +139,7 @@ CLAIMS = (
         "agreement",
         "Components rarely attend to the same position",
         "Tables 4, 10, 11",
-        f"top-1 agreement below 10 %{_MOVED}",
+        f"top-1 agreement below {_percent('low_agreement')}{_MOVED}",
         "ablation",
         "seeds",
         criteria.low_agreement,
@@ -153,7 +158,7 @@ CLAIMS = (
         "agreement-flat",
         "… and not because their maps are flat",
         "control",
-        f"entropy below 0.9 of a flat map's{_MOVED}",
+        f"entropy below {line('entropy'):g} of a flat map's{_MOVED}",
         "ablation",
         "seeds",
         criteria.not_flat,
@@ -163,7 +168,8 @@ CLAIMS = (
         "distributions",
         "The distributions of outputs nearly coincide",
         "Figure 3, Table 5",
-        f"KS below 0.05, quantile correlation above 0.99, different seeds on both sides{_MOVED}",
+        f"KS below {line('ks'):g}, quantile correlation above {line('quantile_correlation'):g}, "
+        f"different seeds on both sides{_MOVED}",
         "ablation",
         "seeds",
         criteria.coincide,
@@ -172,7 +178,7 @@ CLAIMS = (
         "distributions-seed",
         "… as nearly as those of two seeds of one rule",
         "control",
-        f"KS larger by less than the paper's, 0.0128{_MOVED}",
+        f"KS larger by less than the paper's, {line('ks_beyond_seed'):g}{_MOVED}",
         "ablation",
         "seeds",
         criteria.like_another_seed,
@@ -186,7 +192,7 @@ CLAIMS = (
                 f"formulas-{scale}",
                 f"Both formulas give similar outputs on the same q, k, v; scale {_SCALE[scale]}",
                 "Figure 4(b, c)",
-                f"correlation above 0.7 in both models{_MOVED}",
+                f"correlation above {line('correlated'):g} in both models{_MOVED}",
                 "ablation",
                 "seeds",
                 partial(criteria.formulas, scale),
@@ -207,7 +213,7 @@ CLAIMS = (
         "independent",
         "Independently trained models are uncorrelated",
         "Figure 4(a)",
-        f"within ± 0.1, different seeds on both sides{_MOVED}",
+        f"within ± {line('uncorrelated'):g}, different seeds on both sides{_MOVED}",
         "ablation",
         "seeds",
         criteria.independent,
@@ -216,7 +222,7 @@ CLAIMS = (
         "as-good",
         "Shared scores are as good as Hamilton scores",
         "Table 2",
-        "all differences within the margins",
+        f"all differences within the margins: {', '.join(f'{name} ± {margin(name):g}' for name in METRICS)}",
         "ablation",
         "seeds and files",
         partial(criteria.as_good_as, "hamilton"),
@@ -277,7 +283,7 @@ CLAIMS = (
         "images",
         "… on CIFAR-100",
         "Table 13",
-        "difference in accuracy within one point",
+        f"difference in accuracy, in points, within ± {need(margin('accuracy')):g}",
         "images",
         "seeds",
         partial(criteria.accuracy, "images"),
@@ -286,7 +292,7 @@ CLAIMS = (
         "text",
         "… on SST-2",
         "Table 15",
-        "difference in accuracy within one point",
+        f"difference in accuracy, in points, within ± {need(margin('accuracy')):g}",
         "text",
         "seeds",
         partial(criteria.accuracy, "text"),

@@ -137,8 +137,15 @@ def aggregate(scale: str, evidence: Evidence) -> Judgement:
 
 
 def _of_trained(found: Twins, verdict: Verdict, *numbers: tuple[str, Spread]) -> Judgement:
-    """A judgement of trained weights; undecided where W_Q and W_K have hardly left their start."""
-    runs = some(run for one in found.variants if one.name in ("shared", "hamilton") for run in some(one.runs))
+    """A judgement of trained weights; undecided where W_Q and W_K have hardly left their start.
+
+    Both rules must be there, from the same seeds: one run fewer is a gap in what the verdict rests on.
+    """
+    variants = {one.name: one.runs for one in found.variants}
+    shared, hamilton = (some(pick(variants, name)) for name in ("shared", "hamilton"))
+    if [run.seed for run in shared] != [run.seed for run in hamilton]:
+        raise MissingError("a seed of one rule")
+    runs = [*shared, *hamilton]
     start = max(known(one) for run in runs for one in (run.query_correlation, run.key_correlation))
     decided = verdict if start < line("moved") else Verdict.UNDECIDED
     return Judgement(decided, (*numbers, ("W_Q, W_K with their start, at most", start)))

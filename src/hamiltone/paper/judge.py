@@ -94,7 +94,7 @@ def margin(metric: str) -> float | None:
 def _ends(value: Spread) -> tuple[float, float]:
     if not value.has_interval or not math.isfinite(value.mean):
         raise MissingError("no interval")
-    return min(value.low, value.mean), max(value.high, value.mean)
+    return min(value.low, value.mean, value.high), max(value.low, value.mean, value.high)
 
 
 def above(value: Spread, limit: float) -> Verdict:

@@ -1,6 +1,7 @@
 """Times on this machine: one attention layer (Table 9) and whole models (Table 3)."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 
@@ -60,13 +61,14 @@ def layer_speeds(study: Study) -> LayerSpeeds:
         torch.manual_seed(0)
         layers = {name: fold(QAttention(_DIM, _HEADS, rule)) for name, rule in rules.items()}
         lengths = LENGTHS[:2] if study.quick else LENGTHS
-        return LayerSpeeds(tuple(_layer_speed(layers, length, study.quick) for length in lengths))
+        return LayerSpeeds(tuple(_layer_speed(layers, length, study) for length in lengths))
 
 
-def _layer_speed(layers: dict[str, torch.nn.Module], length: int, quick: bool) -> LayerSpeed:
+def _layer_speed(layers: dict[str, torch.nn.Module], length: int, study: Study) -> LayerSpeed:
     x = torch.randn(1, length, 4, _DIM)
     runs = {name: partial(layer, x) for name, layer in layers.items()}
-    times = interleaved(runs, seconds=2.0 if quick else 20.0)
+    rounds = study.rounds, max(study.rounds, 50)
+    times = interleaved(runs, seconds=2.0 if study.quick else 20.0, rounds=rounds)
     ms = {name: median_ms(values) for name, values in times.items()}
     return LayerSpeed(length, ms, _ratio(times["hamilton"], times["shared"]))
 
@@ -81,19 +83,19 @@ def _ratio(slow: list[float], fast: list[float]) -> Spread:
 def model_speeds(seconds: float, study: Study) -> ModelSpeeds:
     """Table 3's models on noise as one window, each rule by each path, waveform to waveform; quick: one second."""
     models, seconds = (MODELS[:1], 1.0) if study.quick else (MODELS, seconds)
-    budget, rounds = (5.0, (2, 3)) if study.quick else (60.0, (8, 20))
+    rounds = study.rounds
     study.use_data(f"white noise of {seconds:g} s, random weights, folded models")
     noise = white_noise(seconds)
     cells: list[SpeedCell] = []
     ratios: list[SpeedRatio] = []
     for model in models:
-        study.tick(f"{model}, {seconds:g} s of audio")
         ways = list(product(("shared", "hamilton"), _PATHS))
         made = {way: make(Execution(f"{model}-dns", way[0], way[1], True)) for way in ways}
         for one in made.values():
             enhance(noise[:8000], 16_000, model=one)  # warms up
         runs = {way: partial(enhance, noise, 16_000, model=one, window_seconds=seconds) for way, one in made.items()}
-        times = interleaved(runs, seconds=budget, rounds=rounds, warm_up=False)
+        tick = _progress(study, f"{model}, {seconds:g} s of audio", rounds * len(runs))
+        times = interleaved(runs, rounds=(rounds, rounds), warm_up=False, tick=tick)
         for (rule, path), taken in times.items():
             low, middle, high = percentiles(taken, per=seconds)
             cells.append(SpeedCell(model, rule, path, seconds, middle, low, high))
@@ -102,3 +104,15 @@ def model_speeds(seconds: float, study: Study) -> ModelSpeeds:
                 SpeedRatio(model, seconds, slow, fast, _ratio(times["hamilton", slow], times["shared", fast]))
             )
     return ModelSpeeds(tuple(cells), tuple(ratios))
+
+
+def _progress(study: Study, label: str, runs: int) -> Callable[[], None]:
+    """Tells which of many runs is next, some of which take half a minute."""
+    numbers = iter(range(1, runs + 1))
+
+    def tick() -> None:
+        done = next(numbers)
+        study.tick(f"{label}: {done} of {runs} runs")
+
+    study.tick(label)
+    return tick

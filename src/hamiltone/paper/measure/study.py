@@ -9,11 +9,14 @@ from pathlib import Path
 from torch import Tensor
 
 from hamiltone.analysis.gradients import Setting
+from hamiltone.errors import InputError
 from hamiltone.models import Enhancer, Header, bundled, load_checkpoint
 from hamiltone.paper.pair import PAIRS, ModelPair, Utterance, check_pair, recorded_utterances, synthetic_utterances
 from hamiltone.paper.store import ModelFacts, folder_of
 
 UTTERANCES, QUICK_UTTERANCES = 64, 4
+ROUNDS, QUICK_ROUNDS = 8, 2
+"""Of the timings of Tables 3 and 9. The number is fixed before a run, and not raised until a verdict turns."""
 SYNTHETIC, RECORDED = "synthetic speech", "VoiceBank+DEMAND's test set"
 
 
@@ -23,7 +26,8 @@ class Options:
 
     `results` is the only folder that is written to, besides `runs`, where the ablation trains `seeds` models of each
     kind by `recipe`, `jobs` of them at a time. The analyses look at `utterances` utterances, by default 64, or 4 if
-    `quick`; what was measured on fewer than 64 is kept as a quick result. `command` is what the user gave.
+    `quick`; what was measured on fewer than 64 is kept as a quick result. Layers and whole models are timed in `rounds`
+    rounds, by default `ROUNDS`. `command` is what the user gave.
     """
 
     data: Path | None = None
@@ -35,6 +39,7 @@ class Options:
     seeds: int = 4
     jobs: int = 1
     utterances: int | None = None
+    rounds: int | None = None
     command: str = "hamiltone reproduce"
 
     @property
@@ -141,6 +146,14 @@ class Study:
     def noisy(self) -> Iterable[Tensor]:
         """The noisy speech, one by one."""
         return [one.noisy for one in self.utterances()]
+
+    @property
+    def rounds(self) -> int:
+        """How often the timed methods take turns; an `InputError` if a full run would have fewer rounds than usual."""
+        wanted = self.options.rounds
+        if wanted is not None and wanted < ROUNDS:
+            raise InputError(f"--rounds must be at least {ROUNDS}, got {wanted}; --quick takes {QUICK_ROUNDS}")
+        return QUICK_ROUNDS if self.quick else wanted or ROUNDS
 
     @property
     def setting(self) -> Setting:

@@ -13,7 +13,7 @@ import torch
 from hamiltone.data.pairs import FOLDERS
 from hamiltone.errors import InputError
 from hamiltone.evaluation import ModelName, Report, evaluate, write_report
-from hamiltone.models import load_checkpoint
+from hamiltone.models import Header, load_checkpoint
 from hamiltone.paper.results import METRICS
 
 if TYPE_CHECKING:
@@ -80,14 +80,23 @@ def finish(run: AblationRun) -> None:
     again. One of another recipe, seed or rule is refused.
     """
     if run.checkpoint.exists() and run.scores.exists():
-        found, wanted = load_checkpoint(run.checkpoint)[1].training.get("recipe"), recipe_of(run).experiment()
-        if found != json.loads(json.dumps(wanted)):
+        if not _is_of(run, load_checkpoint(run.checkpoint)[1]):
             raise InputError(f"{run.folder} holds a run of another recipe; move it away, or give another --runs")
         return
     train(run)
     clean, noisy = (run.data / folder for folder in FOLDERS["test"])
     files = evaluate(noisy, clean, ModelName(str(run.checkpoint)), metrics=METRICS)
     write_report(run.scores, Report(run.folder.name, METRICS, tuple(files)))
+
+
+def _is_of(run: AblationRun, header: Header) -> bool:
+    """Whether a checkpoint was trained by the recipe of a run.
+
+    Models are compared as they are built: a checkpoint does not know keys of `model` that are younger than itself.
+    """
+    wanted, found = recipe_of(run), header.training.get("recipe", {})
+    rest = json.loads(json.dumps(wanted.experiment()))
+    return header.config == wanted.model and {**found, "model": None} == {**rest, "model": None}
 
 
 def recipe_of(run: AblationRun) -> "SpeechRecipe":

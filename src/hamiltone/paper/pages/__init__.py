@@ -16,6 +16,7 @@ from hamiltone.paper.pages.gradient_views import sweep_list
 from hamiltone.paper.pages.items import ITEMS
 from hamiltone.paper.pages.section import Section
 from hamiltone.paper.pages.table_rows import Row, row
+from hamiltone.paper.pages.twin_views import quality_list
 from hamiltone.paper.store import Evidence, Made, read_results
 
 _HEADING = "# Results\n\nThe paper's numbers beside ours. Written by `hamiltone reproduce pages`"
@@ -41,13 +42,16 @@ def write_pages(results: Path, docs: Path) -> list[Path]:
             shutil.copyfile(results / picture, docs / picture)
         if not findings.exists():
             return [page]
-        text = markdown.fill_blocks(
-            findings.read_text("utf-8"), {"verdicts": verdict_table(evidence), "sweep": sweep_list(evidence)}
-        )
+        text = markdown.fill_blocks(findings.read_text("utf-8"), findings_blocks(evidence))
         findings.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"cannot write below {docs}: {error.strerror}") from error
     return [page, findings]
+
+
+def findings_blocks(evidence: Evidence) -> dict[str, str]:
+    """The generated blocks of findings.md."""
+    return {"verdicts": verdict_table(evidence), "sweep": sweep_list(evidence), "quality": quality_list(evidence)}
 
 
 def results_page(evidence: Evidence) -> str:

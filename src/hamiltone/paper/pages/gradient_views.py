@@ -33,10 +33,9 @@ def table6(evidence: Evidence) -> Section:
         row("setting", "trials", printed["trials"], of(ours, lambda it: it.trials)),
         row("setting", "heads", None, of(ours, lambda it: it.heads), decimals=0, note="not printed"),
     )
-    remark = (
-        "The paper names neither loss nor heads nor query-key norm: ours are the mean square of the output, 4, and on."
-    )
-    return Section(rows, remark)
+    remark = "The paper names neither loss nor heads nor query-key norm"
+    chosen = "" if ours is None else f": ours are the mean square of the output, {ours.heads}, and on"
+    return Section(rows, f"{remark}{chosen}.")
 
 
 def table7(evidence: Evidence) -> Section:

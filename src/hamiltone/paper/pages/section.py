@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from hamiltone.analysis.statistics import Spread
 from hamiltone.paper.pages.table_rows import Row
 from hamiltone.paper.results import Result
 from hamiltone.paper.store import Evidence
@@ -56,6 +57,11 @@ def twins_of(evidence: Evidence, name: str) -> str:
 def of(value: T | None, read: Callable[[T], V]) -> V | None:
     """What `read` finds in a value, or None where there is none."""
     return None if value is None else read(value)
+
+
+def rounds_of(ratio: Spread) -> str:
+    """A note on how many rounds the interval of a timing is taken over."""
+    return f"{ratio.groups} rounds"
 
 
 def short_layer(layer: str) -> str:

@@ -1,6 +1,6 @@
 """Tables 2 and 3: speech enhancement."""
 
-from hamiltone.paper.pages.section import Section, get
+from hamiltone.paper.pages.section import Section, get, rounds_of
 from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import METRICS, MODEL_SPEEDS, MODELS, Costs, ModelSpeeds, Quality, SystemScores
@@ -135,6 +135,7 @@ def _speed_rows(model: str, speeds: list[ModelSpeeds]) -> list[Row]:
             f"Hamilton {one.hamilton_path} / shared {one.shared_path}",
             speedup if one.hamilton_path == one.shared_path else None,
             one.ratio,
+            note=rounds_of(one.ratio),
         )
         for one in ratios
         if (one.hamilton_path, one.shared_path) != ("fused", "explicit")

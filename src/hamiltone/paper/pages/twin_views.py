@@ -1,6 +1,7 @@
 """The ablation: score rules trained alike, over seeds."""
 
-from hamiltone.analysis.statistics import student
+from hamiltone.analysis.statistics import LEVEL, Spread, student
+from hamiltone.paper.judge import MissingError, Verdict, margin, need, within
 from hamiltone.paper.pages.section import Section, get
 from hamiltone.paper.pages.table_rows import Row, row
 from hamiltone.paper.reference import reference
@@ -46,6 +47,46 @@ def ablation(evidence: Evidence) -> Section:
         "files vary. All variants have the same parameters, and those of one seed saw the same data in the same order."
     )
     return Section(tuple(rows), remark)
+
+
+def by_verdict(differences: dict[str, Spread]) -> dict[Verdict, list[str]]:
+    """The metrics by which two variants are within the margins, beyond them, undecided or not tested."""
+    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for name in METRICS:
+        try:
+            limit = need(margin(name))
+            found[within(differences[name], -limit, limit)].append(name)
+        except (KeyError, MissingError):
+            found[Verdict.NOT_TESTED].append(name)
+    return found
+
+
+def quality_list(evidence: Evidence) -> str:
+    """What the ablation says about quality, variant by variant, as a list in Markdown."""
+    found = get(evidence, "ablation", Twins)
+    if found is None or not found.differences:
+        return "- Not tested: `hamiltone reproduce ablation` has not been run.\n"
+    lines = []
+    for variant, differences in found.differences.items():
+        named = ((_IN_WORDS[verdict], names) for verdict, names in by_verdict(differences).items() if names)
+        parts = "; ".join(f"{words}: {', '.join(names)}" for words, names in named)
+        lines.append(f"shared against `{variant}`: {parts}.")
+    every = [(variant, name, one) for variant, all_ in found.differences.items() for name, one in all_.items()]
+    clear = [f"shared - {variant}, {name}" for variant, name, one in every if one.low > 0 or one.high < 0]
+    lines.append(
+        f"{len(clear)} of the {len(every)} intervals leave{'s' * (len(clear) == 1)} out zero"
+        f"{': ' if clear else ''}{'; '.join(clear)}. If no variant differed from another, "
+        f"{(1 - LEVEL) * len(every):.1f} would be expected to."
+    )
+    return "".join(f"- {line}\n" for line in lines)
+
+
+_IN_WORDS = {
+    Verdict.SUPPORTED: "within the margins",
+    Verdict.CONTRADICTED: "beyond the margins",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_TESTED: "not tested",
+}
 
 
 def _outputs(group: str, found: OutputsOverSeeds, *, printed: bool) -> list[Row]:
