@@ -91,7 +91,6 @@ def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path: Path) -> None:
         ["runs", "."],
         ["accuracy", "mine.safetensors", "--data", "."],
         ["evaluate", "--noisy", ".", "--clean", "."],
-        ["export", "compact"],
         ["bench", "attention"],
         ["bench", "model"],
         ["analyse", "agreement"],
@@ -104,6 +103,12 @@ def test_a_command_that_needs_torch_says_so_in_one_line(tmp_path: Path) -> None:
     ]
     for command, result in zip(commands, run(*commands, cwd=tmp_path), strict=True):
         assert result == (2, f"hamiltone: {ADVICE}\n"), command
+
+
+def test_export_names_the_extra_that_brings_all_it_needs(tmp_path: Path) -> None:
+    ((code, error),) = run(["export", "compact"], cwd=tmp_path)
+    line = 'hamiltone: export needs torch, onnx and onnxscript: pip install "hamiltone[export]"\n'
+    assert (code, error) == (2, line)
 
 
 def test_the_other_commands_run(tmp_path: Path) -> None:

@@ -156,6 +156,8 @@ def test_nan_in_a_pipe_is_silence_and_one_line(model):
         (("-", "--format", "mp3"), "--format takes s16le or f32le, got 'mp3'"),
         (("-", "--model", "compact"), "looks ahead"),
         (("-", "--rate", "4000"), "sample rate"),
+        (("-", "--rate", "0"), "--rate takes a positive number, got 0"),
+        (("--block", "-1"), "--block takes a positive number, got -1"),
         (("-", "--threads", "0"), "--threads"),
         (("-", "--threads", "100000"), "--threads must lie between 1 and 64"),
         (("noisy.wav",), "files are for enhance"),

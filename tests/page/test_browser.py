@@ -117,6 +117,18 @@ def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folde
     }
 
 
+def test_a_file_that_comes_before_the_models_waits_for_them(address, folder):
+    seen = browse("early", address, folder)
+    assert seen["status"] == "Loading the models for noisy.wav …" and seen["name"] == "noisy.wav"
+
+
+def test_a_model_or_code_that_is_cut_short_is_one_clear_sentence(address, folder):
+    compact, code, live = browse("damaged", address, folder)["problems"]
+    assert compact == "The page could not be loaded. models/compact.onnx is damaged, or not a model."
+    assert re.fullmatch(r"The page could not be loaded\. onnxruntime-[\d.]+wasm\.gz is damaged or cut short\.", code)
+    assert live == "models/live.onnx is damaged, or not a model."
+
+
 def test_another_file_takes_the_place_of_one_that_is_being_cleaned(address, folder):
     assert browse("change", address, folder)["name"] == "noisy.wav"
     enhance_file(folder / "noisy.wav", folder / "second.python.wav")
@@ -143,7 +155,9 @@ def test_live_sound_is_that_of_the_stream_in_python(address, folder, rate):
 
 
 def test_the_microphone_is_recorded_and_cleaned(address, folder):
-    assert re.fullmatch(r"0:0[3-9] · (44\.1|48) kHz · mono", browse("record", address, folder)["about"])
+    seen = browse("record", address, folder)
+    assert re.fullmatch(r"0:0[3-9] · (44\.1|48) kHz · mono", seen["about"])
+    assert seen["refusal"] == "noisy.wav: Stop the recording first." and not seen["meter"]
     signal, _ = soundfile.read(folder / "record.page.wav")
     assert np.abs(signal).max() > 0.01
 
@@ -202,3 +216,4 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(address, 
     seen = browse("keyboard", address, folder)
     assert seen["order"] == ["choose", "record", "play", "seek", "after", "strength", "download", "live", "A"]
     assert seen["unnamed"] == []
+    assert seen["sought"] == pytest.approx(1.2, abs=0.02)  # a tenth of the recording at a time

@@ -79,6 +79,7 @@ def test_text_is_compressed_for_who_can_read_it_and_what_is_packed_already_is_no
     response, body = ask(server, "/", Accept_Encoding="gzip, br")
     assert response.headers["Content-Encoding"] == "gzip" and gzip.decompress(body) == b"<p>page</p>" * 100
     assert ask(server, "/")[1] == b"<p>page</p>" * 100
+    assert ask(server, "/", Accept_Encoding="br, gzip;q=0, deflate")[0].headers["Content-Encoding"] is None
     response, body = ask(server, "/r.wasm.gz", Accept_Encoding="gzip")
     assert response.headers["Content-Encoding"] is None and body == b"\x1f\x8b1"
 
@@ -97,6 +98,12 @@ def test_what_the_browser_has_is_not_sent_again(server):
 def test_nothing_else_can_be_had(server, path):
     response, body = ask(server, path)
     assert response.status == 404 and b"secret" not in body
+
+
+def test_an_address_that_is_none_is_answered(server):
+    with socket.create_connection(server.server_address[:2], timeout=30) as client:
+        client.sendall(b"GET http://[ HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 404 ")
 
 
 def test_nothing_can_be_sent(server):

@@ -84,7 +84,7 @@ BAD = {
     "cut short": (halving()[:-40], "is not an ONNX file|not from hamiltone export"),
     "not ours": (halving(metadata=""), "not from hamiltone export"),
     "no JSON": (halving(metadata="{"), "description is damaged"),
-    "other JSON": (halving(metadata="[1]"), "description is damaged"),
+    "other JSON": (halving(metadata="[1]"), "description is damaged: it is not a JSON object"),
     "lacks a field": (halving(metadata=without("hop")), "description is damaged"),
     "another format": (halving(metadata=WINDOW.to_json().replace('"format": 1', '"format": 2')), "format is not 1"),
     "deep JSON": (halving(metadata="[" * 200_000), "description is damaged"),

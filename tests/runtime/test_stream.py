@@ -1,4 +1,5 @@
 import os
+import threading
 import time
 import tracemalloc
 from itertools import cycle
@@ -269,6 +270,50 @@ def test_what_does_not_fit_is_refused(arguments, chunk, message):
 def test_a_diverged_model_is_an_error_and_no_sound():
     with pytest.raises(InputError, match="damaged or diverged"):
         Stream(16_000, Counting(np.nan)).process(np.zeros(600, np.float32))
+
+
+def test_after_an_error_the_stream_begins_anew():
+    """Half a chunk would leave it short of samples, and every later chunk would fail or come too early."""
+
+    class Failing(Counting):
+        def step(self, spectrum):
+            self.factor = np.nan if self.seen == 3 else 0.5
+            return super().step(spectrum)
+
+    for rate in (16_000, 48_000):
+        stream, sound = Stream(rate, Failing()), speech(rate, 0.3)
+        with pytest.raises(InputError, match="diverged"):
+            stream.process(sound)
+        expected = run(Stream(rate, Counting(0.5)), sound, [480])
+        stream._backends[0] = Counting(0.5)
+        np.testing.assert_array_equal(run(stream, sound, [480]), expected)
+
+
+def test_threads_may_share_a_stream():
+    """One feeds it, another resets it at any moment; what comes out is as long as what goes in, and then as ever."""
+    sound = speech(48_000, 0.5)
+    stream, expected = Stream(48_000), run(Stream(48_000), sound, [777])
+    done, errors = threading.Event(), []
+
+    def feed_it() -> None:
+        try:
+            for _ in range(3):
+                run_of_chunks = [stream.process(sound[start : start + 777]) for start in range(0, sound.size, 777)]
+                assert sum(map(len, run_of_chunks)) == sound.size
+        except Exception as error:
+            errors.append(error)
+        done.set()
+
+    feeders = [threading.Thread(target=feed_it) for _ in range(2)]
+    for feeder in feeders:
+        feeder.start()
+    while not done.wait(0.001):
+        stream.reset()
+    for feeder in feeders:
+        feeder.join()
+    assert errors == []
+    stream.reset()
+    np.testing.assert_array_equal(run(stream, sound, [777]), expected)
 
 
 def test_streams_that_share_a_backend_do_not_hear_each_other():

@@ -26,8 +26,8 @@ const server = await chromium.launchServer({
 });
 const browser = await chromium.connect(server.wsEndpoint());
 
-/** A fresh page that has loaded, or shows `until`, with its code as `edit` returns it; `requests` and `complaints` grow with all that happens after and meanwhile. */
-async function open({ prepare, edit, until = "#choose:enabled", ...options } = {}) {
+/** A fresh page that has loaded, or shows `until`, with its code as `edit` returns it and other files as `routes` answer; `requests` and `complaints` grow with all that happens after and meanwhile. */
+async function open({ prepare, edit, routes = {}, until = "#choose:enabled", ...options } = {}) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
@@ -36,6 +36,7 @@ async function open({ prepare, edit, until = "#choose:enabled", ...options } = {
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   if (prepare) await page.addInitScript(prepare);
+  for (const [address, answer] of Object.entries(routes)) await page.route(address, answer);
   if (edit) {
     await page.route("**/assets/index-*.js", async (route) => {
       const response = await route.fetch();

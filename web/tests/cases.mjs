@@ -98,6 +98,36 @@ export const cases = {
     return { problems, complaints };
   },
 
+  /** A file that is dropped before the models are there waits for them. */
+  async early({ open, drop, cleaned }) {
+    let release;
+    const later = new Promise((resolve) => (release = resolve));
+    const slow = (route) => later.then(() => route.continue());
+    const { page, complaints } = await open({ routes: { "**/models/*.onnx": slow }, until: "#status:has-text('Loading')" });
+    await drop(page, "noisy.wav");
+    const status = await page.locator("#status").textContent();
+    release();
+    await cleaned(page);
+    return { status, name: await page.locator("#name").textContent(), complaints };
+  },
+
+  /** Models or code that the server cuts short. */
+  async damaged({ open }) {
+    const cut = async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, body: (await response.body()).subarray(0, 300_000) });
+    };
+    const problems = [];
+    for (const name of ["models/compact.onnx", "*.wasm.gz"]) {
+      const { page } = await open({ routes: { [`**/${name}`]: cut }, until: "#problem:visible" });
+      problems.push(await page.locator("#problem").textContent());
+    }
+    const { page } = await open({ routes: { "**/models/live.onnx": cut } });
+    await page.locator("#live").click({ force: true });
+    await page.locator("#live-problem:visible").waitFor();
+    return { problems: [...problems, await page.locator("#live-problem").textContent()] };
+  },
+
   /** Another file while the first is being cleaned: only the second one comes out. */
   async change({ open, drop, cleaned, save }) {
     const { page, complaints } = await open();
@@ -131,14 +161,18 @@ export const cases = {
     return listen(tools, 44_100);
   },
 
-  async record({ open, cleaned, save }) {
+  /** The level moves while it records, and a file that is dropped meanwhile is not taken. */
+  async record({ open, drop, cleaned, save }) {
     const { page, requests, complaints } = await open();
     await page.locator("#record").click();
+    await page.waitForFunction(() => document.querySelector("#record-level").value > 0.1);
+    await drop(page, "noisy.wav");
+    const refusal = await page.locator("#problem").textContent();
     await page.locator("#status", { hasText: "0:03" }).waitFor();
     await page.locator("#record").click();
     await cleaned(page);
     await save(page, "record.page.wav");
-    return { about: await page.locator("#about").textContent(), requests, complaints };
+    return { refusal, meter: await page.locator("#record-level").isVisible(), about: await page.locator("#about").textContent(), requests, complaints };
   },
 
   /** A microphone that records for longer than the page can hold, here two seconds: what was recorded is kept. */
@@ -269,7 +303,9 @@ export const cases = {
     const names = await page.locator("button, input:not([type=file]), progress, meter, canvas").evaluateAll((all) =>
       all.filter((one) => !(one.getAttribute("aria-label") || one.getAttribute("aria-labelledby") || one.textContent.trim() || one.labels?.length)).map((one) => one.id),
     );
-    return { order, unnamed: names };
+    await page.locator("#seek").focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft"]) await page.keyboard.press(key);
+    return { order, unnamed: names, sought: Number(await page.locator("#seek").inputValue()) };
   },
 
   /** The picture of the README. */

@@ -46,8 +46,11 @@ def export(
     Example: hamiltone export compact --int8 --noisy noisy_testset_wav --clean clean_testset_wav
     """
     check_count("--workers", workers)
-    from hamiltone.export import export as write
-    from hamiltone.export import export_int8
+    try:
+        from hamiltone.export import export as write
+        from hamiltone.export import export_int8
+    except InputError:  # torch is missing, and then so are the others
+        raise InputError('export needs torch, onnx and onnxscript: pip install "hamiltone[export]"') from None
 
     if not int8:
         if noisy is not None or clean is not None:

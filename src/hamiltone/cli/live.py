@@ -71,6 +71,9 @@ def live(
     if source not in (None, PIPE):
         raise InputError(f"live takes - for pipes or no argument for devices, got {source!r}; files are for enhance")
     _check_threads(threads)
+    for option, value in (("--rate", rate), ("--block", block)):
+        if value is not None and value < 1:
+            raise InputError(f"{option} takes a positive number, got {value}")
 
     def open_stream(rate: int) -> "Stream":
         return Stream(rate, resolve_step(model, threads), channels, strength, separate=separate)

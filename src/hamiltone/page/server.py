@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,7 @@ _TYPES = {
     ".wasm": "application/wasm",
 }
 _PACKED = {".gz", ".onnx"}  # compressing them again gains nothing
+_TAKES_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", re.IGNORECASE)  # unless it is refused by q=0
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -109,7 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
-        entry = self.server.entries.get(unquote(urlsplit(self.path).path))
+        try:
+            entry = self.server.entries.get(unquote(urlsplit(self.path).path))
+        except ValueError:  # such as http://[
+            entry = None
         if entry is None:
             self._send(HTTPStatus.NOT_FOUND, b"There is no such file.\n", {"Content-Type": "text/plain"}, with_body)
             return
@@ -118,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.NOT_MODIFIED, b"", headers, False)
             return
         headers["Content-Type"], body = entry.kind, entry.plain
-        if entry.packed is not None and "gzip" in self.headers.get("Accept-Encoding", ""):
+        if entry.packed is not None and _TAKES_GZIP.search(self.headers.get("Accept-Encoding", "")):
             headers["Content-Encoding"], body = "gzip", entry.packed
         self._send(HTTPStatus.OK, body, headers, with_body)
 

@@ -67,6 +67,8 @@ def from_json(text: str) -> Description:
     """Undo `Description.to_json`; an InputError says what is wrong with the text."""
     try:
         content = json.loads(text)
+        if not isinstance(content, dict):
+            raise InputError("its description is damaged: it is not a JSON object")
         if content.pop("format") != FORMAT:
             raise InputError(f"its format is not {FORMAT}, the one that this version reads")
         known = {entry.name for entry in fields(Description)}

@@ -1,8 +1,11 @@
 """Chunks of live sound in, chunks of the same size without noise out."""
 
+import threading
 import time
 import warnings
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import gcd
 from numbers import Real
 from pathlib import Path
@@ -41,6 +44,9 @@ class Stream:
     whole output, without the first `latency` samples, is as long as the whole input and aligned with it.
 
     Samples that are NaN, infinite or beyond a million times full scale count as silence; the first causes a warning.
+
+    Threads may share a stream: its methods wait for each other, so that one thread may call `reset` while another
+    feeds chunks.
 
     Args:
         sample_rate: In whole Hz, from 8 to 192 kHz.
@@ -96,6 +102,7 @@ class Stream:
         self._high: deque[list[float]] = deque(maxlen=2 + self._most_frames())  # gains of the last frames
         self._end: int | None = None  # of the signal, in samples of the model's rate
         self._warned, self._like = False, np.zeros(0 if channels == 1 else (channels, 0), np.float32)
+        self._lock = threading.RLock()
         self.reset()
 
     @property
@@ -113,32 +120,44 @@ class Stream:
         """The next samples of the enhanced signal, as many as in `chunk`."""
         samples, result = self._rows(chunk), np.empty_like(chunk)
         target = self._rows(result)
-        self._like = chunk[..., :0]
-        for start in range(0, samples.shape[1], self.sample_rate):  # a second at a time, to hold no more than that
-            piece = slice(start, start + self.sample_rate)
-            enhanced = self._run(self._sound(samples[:, piece]))
-            target[:, piece] = to_pcm(enhanced, 16) >> 16 if result.dtype.kind == "i" else enhanced
+        with self._lock, self._whole_or_reset():
+            self._like = result[..., :0].copy()  # not a view, which would keep the chunk in memory
+            for start in range(0, samples.shape[1], self.sample_rate):  # a second at a time, to hold no more than that
+                piece = slice(start, start + self.sample_rate)
+                enhanced = self._run(self._sound(samples[:, piece]))
+                target[:, piece] = to_pcm(enhanced, 16) >> 16 if result.dtype.kind == "i" else enhanced
         return result
 
     def flush(self) -> NDArray[Any]:
         """The last `latency` samples of the enhanced signal; the stream then starts over."""
-        self._end = -(-self._taken * self._model_rate // self.sample_rate)
-        last = self.process(np.zeros((*self._like.shape[:-1], self.latency), self._like.dtype))
-        self.reset()
+        with self._lock:
+            self._end = -(-self._taken * self._model_rate // self.sample_rate)
+            last = self.process(np.zeros((*self._like.shape[:-1], self.latency), self._like.dtype))
+            self.reset()
         return last
 
     def reset(self) -> None:
         """Forget the input so far and start over."""
         parts = (*self._backends, self._frames, self._fresh, self._dry, self._ready, self._forward, self._back)
-        for part in (*parts, *self._uppers):
-            if part is not None:
-                part.reset()
-        self._high.clear()
-        self._taken = self._done = 0  # samples of the stream, in and out
-        self._hops = 0  # taken by the model
-        self._end = None
-        self._mix = self._strength
-        self._warned = False
+        with self._lock:
+            for part in (*parts, *self._uppers):
+                if part is not None:
+                    part.reset()
+            self._high.clear()
+            self._taken = self._done = 0  # samples of the stream, in and out
+            self._hops = 0  # taken by the model
+            self._end = None
+            self._mix = self._strength
+            self._warned = False
+
+    @contextmanager
+    def _whole_or_reset(self) -> Iterator[None]:
+        """Start over after an error or Ctrl-C: a chunk that was only half processed would shift all that follow."""
+        try:
+            yield
+        except BaseException:
+            self.reset()
+            raise
 
     def _rows(self, chunk: object) -> NDArray[Any]:
         """A view of a chunk as ``(channels, L)``."""

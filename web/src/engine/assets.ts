@@ -9,14 +9,24 @@ export interface Assets {
 }
 
 export async function fetchAssets(): Promise<Assets> {
-  const [packed, compact, live] = await Promise.all([__RUNTIME__, "models/compact.onnx", "models/live.onnx"].map(get));
-  return { wasm: await unpack(packed!), compact: compact!, live: live! };
+  const [wasm, compact, live] = await Promise.all([
+    get(__RUNTIME__).then((packed) => unpack(packed)),
+    get("models/compact.onnx"),
+    get("models/live.onnx"),
+  ]);
+  return { wasm, compact, live };
 }
 
 async function get(path: string): Promise<ArrayBuffer> {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path} could not be loaded: the server answered ${response.status}.`);
-  return response.arrayBuffer();
+  let answer = "there is no answer";
+  try {
+    const response = await fetch(path);
+    if (response.ok) return await response.arrayBuffer();
+    answer = `the server answered ${response.status}`;
+  } catch {
+    // the network or the server is gone, perhaps halfway
+  }
+  throw new Error(`${path} could not be loaded: ${answer}.`);
 }
 
 /** Some servers send a .gz file already unpacked. */
@@ -24,5 +34,9 @@ async function unpack(bytes: ArrayBuffer): Promise<ArrayBuffer> {
   const [first, second] = new Uint8Array(bytes, 0, 2);
   if (first !== 0x1f || second !== 0x8b) return bytes;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
+  try {
+    return await new Response(stream).arrayBuffer();
+  } catch {
+    throw new Error(`${__RUNTIME__} is damaged or cut short.`);
+  }
 }

@@ -20,12 +20,18 @@ export function startRuntime(wasm: ArrayBuffer): void {
   ort.env.logLevel = "error";
 }
 
-async function open(content: ArrayBuffer): Promise<ort.InferenceSession> {
-  return ort.InferenceSession.create(new Uint8Array(content), { executionProviders: ["wasm"], logSeverityLevel: 3 });
+async function open(content: ArrayBuffer, name: string): Promise<ort.InferenceSession> {
+  try {
+    return await ort.InferenceSession.create(new Uint8Array(content), { executionProviders: ["wasm"], logSeverityLevel: 3 });
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    if (!/protobuf|INVALID/i.test(said)) throw new Error(`models/${name}.onnx could not be started: ${said}`);
+    throw new Error(`models/${name}.onnx is damaged, or not a model.`);
+  }
 }
 
 export async function openWindowModel(content: ArrayBuffer): Promise<WindowModel> {
-  const session = await open(content);
+  const session = await open(content, "compact");
   return {
     sampleRate: SAMPLE_RATE,
     size: SIZE,
@@ -39,7 +45,7 @@ export async function openWindowModel(content: ArrayBuffer): Promise<WindowModel
 
 /** A model with the states that its graph takes and gives back as `next_...`. */
 export async function openStepModel(content: ArrayBuffer): Promise<() => StepModel> {
-  const session = await open(content);
+  const session = await open(content, "live");
   const shapes = session.inputMetadata.flatMap((input) => (input.isTensor && input.name !== "spectrum" ? [input] : []));
   const fresh = (): StepModel => {
     let states: Record<string, ort.Tensor> = {};

@@ -6,6 +6,7 @@ import { Player, type Side } from "./player.ts";
 import { type Samples, Spectrogram } from "./spectrogram.ts";
 
 const MARKS = [1, 2, 4, 8]; // kHz
+const SEEK_SECONDS = 5;
 
 export class Comparison {
   private readonly player: Player;
@@ -26,6 +27,7 @@ export class Comparison {
     this.player.changed = () => this.showPlaying();
     this.play.onclick = () => void (this.player.playing ? this.player.pause() : this.player.play());
     this.seek.oninput = () => void this.player.seek(Number(this.seek.value)).then(() => this.showPosition());
+    this.seek.onkeydown = (event) => this.seekByKey(event);
     this.strengthInput.oninput = () => this.changeStrength();
     for (const side of this.sides) side.onchange = () => this.listen();
     this.download.onclick = () => void this.save();
@@ -159,12 +161,21 @@ export class Comparison {
     this.seek.value = String(position);
     this.seek.setAttribute("aria-valuetext", `${clock(position)} of ${whole}`);
     find("time").textContent = `${clock(position)} / ${whole}`;
-    find("playhead").style.left = `${duration ? (100 * position) / duration : 0}%`;
+    find("playhead").style.left = `calc(${duration ? position / duration : 0} * (100% - 2px))`; // it is two wide
   }
 
   private seekByPicture(event: MouseEvent): void {
     const { left, width } = find("pictures").getBoundingClientRect();
     void this.player.seek(((event.clientX - left) / width) * this.player.duration).then(() => this.showPosition());
+  }
+
+  /** The arrow keys move by seconds; by themselves they would move by the step of the control, a hundredth of one. */
+  private seekByKey(event: KeyboardEvent): void {
+    const sign = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (!sign || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const { position, duration } = this.player;
+    void this.player.seek(position + sign * Math.min(SEEK_SECONDS, duration / 10)).then(() => this.showPosition());
   }
 
   private key(event: KeyboardEvent): void {

@@ -2,7 +2,8 @@
 
 import { MicrophoneError } from "../engine/microphone.ts";
 import { Recorder } from "../engine/line.ts";
-import { clock, find, tell } from "./elements.ts";
+import type { LineReport } from "../live/worklet.ts";
+import { clock, find, showLevel, tell } from "./elements.ts";
 
 export interface IntakeEvents {
   file(file: File): void;
@@ -14,6 +15,8 @@ export class Intake {
   private readonly record = find<HTMLButtonElement>("record");
   private readonly file = find<HTMLInputElement>("file");
   private recorder: Recorder | null = null;
+  private loaded = false;
+  private early: File | null = null; // came before the models
 
   constructor(
     private readonly context: AudioContext,
@@ -22,7 +25,7 @@ export class Intake {
     this.choose.onclick = () => this.file.click();
     this.file.onchange = () => {
       const [file] = this.file.files ?? [];
-      if (file) events.file(file);
+      if (file) this.take(file);
       this.file.value = ""; // the same file may be chosen again
     };
     this.record.onclick = () => void this.toggle();
@@ -31,22 +34,32 @@ export class Intake {
 
   /** Let recordings in, now that the models are there. */
   open(): void {
+    this.loaded = true;
     this.choose.disabled = this.record.disabled = false;
     tell("status", "Ready.");
+    if (this.early) this.take(this.early);
+    this.early = null;
+  }
+
+  private take(file: File): void {
+    if (this.recorder) return tell("problem", `${file.name}: Stop the recording first.`);
+    if (this.loaded) return this.events.file(file);
+    this.early = file;
+    tell("status", `Loading the models for ${file.name} …`);
   }
 
   private acceptDrops(): void {
     const card = find("intake");
     const over = (event: DragEvent, inside: boolean): void => {
       event.preventDefault();
-      card.classList.toggle("over", inside && !this.choose.disabled);
+      card.classList.toggle("over", inside && !this.recorder);
     };
     document.addEventListener("dragover", (event) => over(event, true));
     document.addEventListener("dragleave", (event) => over(event, event.relatedTarget !== null));
     document.addEventListener("drop", (event) => {
       over(event, false);
       const [file] = event.dataTransfer?.files ?? [];
-      if (file && !this.choose.disabled) this.events.file(file);
+      if (file) this.take(file);
     });
   }
 
@@ -57,7 +70,7 @@ export class Intake {
     this.record.disabled = true;
     try {
       await recorder.start({
-        report: () => this.recorder === recorder && this.follow(recorder),
+        report: (report) => this.recorder === recorder && this.follow(recorder, report),
         failed: (reason) => this.recorder === recorder && this.stop(reason),
       });
     } catch (error) {
@@ -70,7 +83,8 @@ export class Intake {
     this.show(true);
   }
 
-  private follow(recorder: Recorder): void {
+  private follow(recorder: Recorder, { heard }: LineReport): void {
+    showLevel("record-level", heard);
     const time = clock(recorder.seconds);
     tell("status", `Recording … ${time}`);
     if (recorder.full) this.stop(`The recording ended after ${time}: the page cannot hold more.`);
@@ -90,5 +104,7 @@ export class Intake {
     this.record.setAttribute("aria-pressed", String(recording));
     find("record-label").textContent = recording ? "Stop" : "Record";
     this.choose.disabled = recording;
+    find("record-level").hidden = !recording;
+    showLevel("record-level", 0);
   }
 }

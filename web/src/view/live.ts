@@ -3,9 +3,7 @@
 import type { Assets } from "../engine/assets.ts";
 import { Live } from "../engine/line.ts";
 import type { LineReport } from "../live/worklet.ts";
-import { find, tell } from "./elements.ts";
-
-const LOWEST_DB = -60;
+import { find, showLevel, tell } from "./elements.ts";
 
 export class LiveCard {
   private readonly live: Live;
@@ -59,15 +57,10 @@ export class LiveCard {
   }
 
   private show({ heard, played, missed }: LineReport): void {
-    find<HTMLMeterElement>("meter-in").value = loudness(heard);
-    find<HTMLMeterElement>("meter-out").value = loudness(played);
+    showLevel("meter-in", heard);
+    showLevel("meter-out", played);
     const gaps = missed === 1 ? "1 gap" : `${missed} gaps`;
     const text = `${Math.round(1000 * this.delay)} ms late, ${gaps}`;
     if (find("live-status").textContent !== text) tell("live-status", text);
   }
-}
-
-/** A peak on a scale of decibels, from 0 to 1. */
-function loudness(peak: number): number {
-  return Math.max(1 - (20 * Math.log10(peak + 1e-9)) / LOWEST_DB, 0);
 }
