@@ -3,14 +3,21 @@
 import hashlib
 import json
 import os
+import signal
 import tarfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import soundfile
 
 from hamiltone.data.synthetic import speech
+
+_PATIENCE = 300
+"""Seconds that a node and a worker of Ray may take to start."""
 
 
 def write_clip(path: Path, seed: int, *, seconds: float = 1.0, rate: int = 16_000, channels: int = 1) -> Path:
@@ -62,26 +69,51 @@ def shard(path: Path, clips: list[Path]) -> Path:
 
 
 def two_nodes(cpus: int) -> Any:
-    """A Ray cluster of a head and a second node, each with an object store of its own.
-
-    Ray gives a node half a minute to start, which is not enough on a very busy machine: three tries.
-    """
+    """A Ray cluster of a head and a second node, each with an object store of its own."""
     from ray.cluster_utils import Cluster
 
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}  # or a busy machine starves them
-    size = {"num_cpus": cpus, "object_store_memory": 80 << 20}
-    for last in (False, False, True):
-        cluster = Cluster()
-        try:
-            cluster.add_node(**size, include_dashboard=False)
-            cluster.add_node(**size)
-        except Exception:
-            cluster.shutdown()
-            if last:
-                raise
-        else:
-            return cluster
-    raise AssertionError
+    # or a busy machine starves the workers, and they are given up before they have started
+    os.environ |= {"RAY_worker_niceness": "0", "RAY_worker_register_timeout_seconds": str(_PATIENCE)}
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    cluster = Cluster()
+    try:
+        add_node(cluster, cpus, include_dashboard=False)
+        add_node(cluster, cpus)
+    except BaseException:
+        cluster.shutdown()
+        raise
+    return cluster
+
+
+def add_node(cluster: Any, cpus: int, **options: Any) -> None:
+    """Start one more node of a Ray cluster.
+
+    Ray looks for a new node for half a minute, which is not enough on a very busy machine, and has no option for it:
+    here each look lasts longer.
+    """
+    from ray._private import services
+
+    def look(*given: Any, find: Callable[..., Any] = services.get_node) -> Any:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return find(*given)
+            except RuntimeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    with patch.object(services, "get_node", look):
+        cluster.add_node(num_cpus=cpus, object_store_memory=80 << 20, **options)
+
+
+def kill(worker: int) -> bool:
+    """Kill a process; False if it has ended by itself, as workers of a pool that shrinks do."""
+    try:
+        os.kill(worker, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def digests(output: Path) -> dict[str, str]:

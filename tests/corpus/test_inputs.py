@@ -59,6 +59,7 @@ def test_a_manifest_keeps_every_field_and_takes_paths_from_where_it_lies(tmp_pat
         ("[" * 200_000, "not a line of JSON"),
         ('"text"', "no audio_filepath"),
         ('{"text": "no path"}', "no audio_filepath"),
+        ('{"audio_filepath": ""}', "no audio_filepath"),
         ('{"audio_filepath": "in/one.wav", "offset": -1}', "seconds"),
         ('{"audio_filepath": "in/one.wav", "offset": 0, "duration": "long"}', "seconds"),
         (f'{{"audio_filepath": "in/one.wav", "offset": 1{"0" * 400}}}', "seconds"),
@@ -69,6 +70,16 @@ def test_a_broken_line_is_a_fault_of_its_row_and_the_next_goes_on(tmp_path, clip
     first, second = list_rows(source, tmp_path / "out")
     assert fault in first.fault and first.id == "m.jsonl:1"
     assert second.clip is not None
+
+
+def test_what_windows_writes_into_a_manifest_is_read(tmp_path, clip):
+    """A mark at the beginning, carriage returns, blank lines; and a line in another encoding is a fault."""
+    (tmp_path / "m.jsonl").write_bytes(
+        b'\xef\xbb\xbf{"audio_filepath": "in/one.wav"}\r\n\r\n  \r\n{"audio_filepath": "in/one.wav", "id": "\xe9"}\r\n'
+        b'{"audio_filepath": "in/one.wav", "id": "last"}'
+    )
+    rows = list(list_rows(tmp_path / "m.jsonl", tmp_path / "out"))
+    assert [(row.id, row.fault) for row in rows] == [("in/one.wav", ""), ("m.jsonl:4", "is not UTF-8"), ("last", "")]
 
 
 def test_an_empty_id_is_none(tmp_path, clip):
@@ -100,6 +111,41 @@ def test_parts_of_one_recording_are_clips_of_their_own(tmp_path, clip):
     assert [(part.id, part.offset, part.duration) for part in found if part] == [
         ("in/one.wav#0+0.1", 0.0, 0.1),
         ("in/one.wav#0.1+0.1", 0.1, 0.1),
+    ]
+
+
+def test_shards_lie_in_a_folder_or_below_it_and_those_that_are_compressed_are_no_silent_loss(tmp_path, clip):
+    folder = tmp_path / "shards"
+    (folder / "more").mkdir(parents=True)
+    for path in (folder / "b.tar", folder / "more" / "b.tar"):
+        clips.shard(path, [clip])
+    for name in ("a.tar.gz", "._b.tar"):
+        (folder / name).write_bytes(b"\x1f\x8b")
+    found = {row.id: row.fault.split(";")[0] for row in list_rows(folder, tmp_path / "out")}
+    compressed = "shards are read in place and must not be compressed"
+    assert found == {"a.tar.gz": compressed, "b.tar/sample000": "", "more/b.tar/sample000": ""}
+
+
+def test_audio_files_beside_shards_are_refused_and_a_shard_far_below_audio_files_is_a_fault(tmp_path, clip):
+    clips.shard(tmp_path / "in" / "a.tar", [clip])
+    with pytest.raises(InputError, match=r"holds shards and audio files, such as one\.wav"):
+        list(list_rows(clip.parent, tmp_path / "out"))
+    (clip.parent / "old").mkdir()
+    (clip.parent / "a.tar").rename(clip.parent / "old" / "a.tar")
+    first, second = list_rows(clip.parent, tmp_path / "out")
+    assert first.clip is not None
+    assert second.id == "old/a.tar" and "is a shard, not audio" in second.fault
+
+
+def test_hidden_members_of_a_shard_are_ignored(tmp_path, clip):
+    """As the Mac packs them beside each file."""
+    with tarfile.open(tmp_path / "s.tar", "w") as tar:
+        for name in ("._one.wav", "one.wav", "deep/._two.wav", "deep/two.wav", "./three.wav"):
+            tar.add(clip, name)
+    assert [row.id for row in list_rows(tmp_path / "s.tar", tmp_path / "out")] == [
+        "s.tar/one",
+        "s.tar/deep/two",
+        "s.tar/./three",
     ]
 
 

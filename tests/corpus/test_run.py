@@ -178,6 +178,13 @@ def test_what_is_wrong_with_the_call_is_one_line(source, whole, tmp_path, change
     assert clips.digests(whole) == before
 
 
+def test_an_input_without_a_single_clip_says_what_is_wrong_with_its_first_row(tmp_path):
+    source = clips.manifest(tmp_path / "m.jsonl", [{"path": "a.wav"}, {"path": "b.wav"}])
+    with pytest.raises(InputError, match=r"holds no clips; m\.jsonl:1: has no audio_filepath"):
+        run_corpus(CorpusJob(source, tmp_path / "out", MODEL))
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["seconds", "error"])
 def test_fields_that_the_run_writes_itself_are_refused(tmp_path, name):
     clips.write_clip(tmp_path / "a.wav", 0, seconds=0.2)

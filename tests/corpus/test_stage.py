@@ -21,7 +21,8 @@ def source(tmp_path_factory) -> Path:
 
 def test_batches_of_ray_carry_clips_and_results_unchanged():
     there = [Clip("a", "/a.wav"), Clip("b", "/b.tar", 512, 100, ".flac"), Clip("c", "/c.wav", offset=0.0, duration=2.5)]
-    columns = {name: np.array(values) for name, values in clip_columns(there).items()}
+    there += [Clip(id, id) for id in ("../up/a.wav", "名前 🎵", "a\nb", "x" * 5000, "-1", "nan", "a\0")]
+    columns = {name: np.array(values, object) for name, values in clip_columns(there).items()}
     assert batch_clips(columns) == there
     assert batch_clips({"audio_filepath": np.array(["/a.wav"])}) == [Clip("/a.wav", "/a.wav")]
 
@@ -60,6 +61,11 @@ def test_a_stage_never_writes_over_a_clip_of_its_own(source, tmp_path):
     first = stage.enhance(Clip("a", str(sorted(source.rglob("*.wav"))[0])))
     again = stage.enhance(Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath))))
     assert first.error is None and "lies in the output" in str(again.error)
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    again = EnhanceStage(tmp_path / "link", model=MODEL).enhance(
+        Clip("a", str(tmp_path / "out" / str(first.enhanced_filepath)))
+    )
+    assert "lies in the output" in str(again.error) and (tmp_path / "out" / str(first.enhanced_filepath)).exists()
 
 
 @pytest.mark.parametrize("broken", ["estimate_noise", "sync_folder"])

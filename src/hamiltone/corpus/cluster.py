@@ -31,6 +31,8 @@ _LOOK, _PATIENCE = 5.0, 60.0
 """Seconds between checks of the nodes, and without results after a node was lost until its work is reassigned."""
 _GRAPH_MEMORY, _TORCH_MEMORY, _RATING_MEMORY = 350 << 20, 650 << 20, 550 << 20
 """Bytes that a worker holds at its peak, with a model as a graph or in torch, and what ratings add."""
+_TRIES = 3
+"""How often Ray is started here: it gives itself half a minute, which is not enough where all cores are busy."""
 _SLOWEST = 2.0
 """Seconds that a second of sound takes at most, with ratings and on a busy core; so we wait longer for long clips."""
 
@@ -222,7 +224,7 @@ def _start(ray: Any, workers: tuple[int, int] | None, address: str | None) -> No
             os.environ.setdefault("RAY_worker_niceness", "0")  # by default they give way to everything else
             cores = workers[1] if workers else os.cpu_count() or 1
             size = {"num_cpus": cores, "object_store_memory": _STORE, "include_dashboard": False}
-            ray.init(address="local", **size, **quiet)
+            _try_start(ray, {"address": "local", **size, **quiet})
         else:
             ray.init(address=address, **quiet)
     except Exception as error:  # Ray's exceptions have no common base
@@ -231,3 +233,14 @@ def _start(ray: Any, workers: tuple[int, int] | None, address: str | None) -> No
     finally:
         if current_thread() is main_thread():
             signal.signal(signal.SIGTERM, handler)  # Ray replaces it, and this program would not clean up
+
+
+def _try_start(ray: Any, options: dict[str, Any]) -> None:
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(**options)
+            return
+        except Exception:
+            ray.shutdown()
+            if not left:
+                raise

@@ -19,6 +19,8 @@ from hamiltone.runtime.jobs import is_recording, walk
 _SUFFIXES = WRITTEN_SUFFIXES | READ_SUFFIXES
 _STRETCH = ("offset", "duration")
 _LONGEST_TEXT = 1 << 20
+_COMPRESSED = (".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tar.zst")
+_DECOMPRESS = "shards are read in place and must not be compressed; decompress it first"
 
 
 @dataclass(frozen=True)
@@ -102,25 +104,51 @@ def _is_text(name: str) -> bool:
 
 def _list(source: Path, output: Path) -> Iterator[InputRow]:
     if source.is_dir():
-        shards = sorted(path for path in source.iterdir() if path.suffix.lower() == ".tar")
-        return _shards(shards) if shards else _folder(source, output)
+        holds_shards = any(_is_shard(path) and not _is_compressed(path) for path in source.iterdir())
+        return _shards(source, output) if holds_shards else _folder(source, output)
     if not source.is_file():
         raise InputError(f"{source}: no such file or folder")
-    if source.name.lower().endswith((".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst")):
-        raise InputError(f"{source}: shards are read in place and must not be compressed; decompress it first")
+    if _is_compressed(source):
+        raise InputError(f"{source}: {_DECOMPRESS}")
     if source.suffix.lower() in _SUFFIXES:
         raise InputError(f"{source}: expected a folder, a JSONL manifest or .tar shards; for files: hamiltone enhance")
-    return _shards([source]) if source.suffix.lower() == ".tar" else _manifest(source)
+    return _shard(source, source.name) if source.suffix.lower() == ".tar" else _manifest(source)
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.name.lower().endswith(_COMPRESSED)
+
+
+def _is_shard(path: Path) -> bool:
+    return (path.suffix.lower() == ".tar" or _is_compressed(path)) and not path.name.startswith(".")
 
 
 def _folder(source: Path, output: Path) -> Iterator[InputRow]:
     """Every audio file below a folder in the order of the names, following links, except in the output folder."""
     closed: list[OSError] = []
     for path in walk(source, closed, without=[output]):
+        name = path.relative_to(source).as_posix()
         if is_recording(path):
-            id = path.relative_to(source).as_posix()
-            yield InputRow(id, {"audio_filepath": id}, Clip(id, str(path.absolute())))
-    for error in closed:
+            yield InputRow(name, {"audio_filepath": name}, Clip(name, str(path.absolute())))
+        elif _is_shard(path):
+            fault = _DECOMPRESS if _is_compressed(path) else "is a shard, not audio; give its folder as another input"
+            yield InputRow(name, fault=fault)
+    yield from _closed(closed)
+
+
+def _shards(source: Path, output: Path) -> Iterator[InputRow]:
+    """The samples of every shard below a folder, in the order of the names; audio files beside them are refused."""
+    closed: list[OSError] = []
+    for path in walk(source, closed, without=[output]):
+        if is_recording(path):
+            raise InputError(f"{source}: holds shards and audio files, such as {path.name}; keep them in two folders")
+        if _is_shard(path):
+            yield from _shard(path, path.relative_to(source).as_posix())
+    yield from _closed(closed)
+
+
+def _closed(folders: list[OSError]) -> Iterator[InputRow]:
+    for error in folders:
         yield InputRow(str(error.filename), fault=f"cannot read the folder: {error.strerror}")
 
 
@@ -136,9 +164,15 @@ def _manifest_row(source: Path, number: int, line: bytes) -> InputRow:
     where = f"{source.name}:{number}"
     try:
         fields = json.loads(line)
+    except UnicodeDecodeError:
+        return InputRow(where, fault="is not UTF-8")
     except (ValueError, RecursionError):
         return InputRow(where, fault="is not a line of JSON")
-    if not isinstance(fields, dict) or not isinstance(fields.get("audio_filepath"), str):
+    if (
+        not isinstance(fields, dict)
+        or not isinstance(fields.get("audio_filepath"), str)
+        or not fields["audio_filepath"]
+    ):
         return InputRow(where, fields if isinstance(fields, dict) else {}, fault="has no audio_filepath")
     path = fields["audio_filepath"]
     stretch = [_seconds(fields.get(name)) for name in _STRETCH]
@@ -159,38 +193,35 @@ def _seconds(value: Any) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _shards(shards: list[Path]) -> Iterator[InputRow]:
-    for shard in shards:
-        yield from _shard(shard)
-
-
-def _shard(shard: Path) -> Iterator[InputRow]:
-    """The samples of a tar: members that share a name up to the first dot of its last part."""
+def _shard(shard: Path, shard_name: str) -> Iterator[InputRow]:
+    """The samples of a tar: members that share a name up to the first dot of its last part, unless it is hidden."""
+    if _is_compressed(shard):
+        yield InputRow(shard_name, {"shard": shard_name}, fault=_DECOMPRESS)
+        return
     size, key, members = 0, "", list[tarfile.TarInfo]()
     try:
         size = shard.stat().st_size
         with tarfile.open(shard, "r:") as tar:
             for member in tar:
                 tar.members = []  # type: ignore[attr-defined]  # or tarfile keeps every member in memory
-                if not (member.isfile() or member.islnk() or member.issym()):
-                    continue
                 folder, _, name = member.name.rpartition("/")
+                if name.startswith(".") or not (member.isfile() or member.islnk() or member.issym()):
+                    continue
                 this = f"{folder}/{name.split('.')[0]}" if folder else name.split(".")[0]
                 if members and this != key:
-                    yield from _sample(shard, key, members, size)
+                    yield from _sample(shard, shard_name, key, members, size)
                     members = []
                 key = this
                 members.append(member)
             if not _ends(shard, tar.offset):
                 raise tarfile.ReadError(f"no header and no end at byte {tar.offset}")
     except (tarfile.TarError, EOFError, OSError) as error:
+        about = {"shard": shard_name}
         if members:  # the sample may not be complete
-            yield InputRow(
-                f"{shard.name}/{key}", {"shard": shard.name, "key": key}, fault="the shard ends in the middle of it"
-            )
-        yield InputRow(shard.name, {"shard": shard.name}, fault=f"the shard is damaged or ends in the middle: {error}")
+            yield InputRow(f"{shard_name}/{key}", {**about, "key": key}, fault="the shard ends in the middle of it")
+        yield InputRow(shard_name, about, fault=f"the shard is damaged or ends in the middle: {error}")
         return
-    yield from _sample(shard, key, members, size)
+    yield from _sample(shard, shard_name, key, members, size)
 
 
 def _ends(shard: Path, end: int) -> bool:
@@ -200,30 +231,27 @@ def _ends(shard: Path, end: int) -> bool:
         return file.read(tarfile.BLOCKSIZE) == bytes(tarfile.BLOCKSIZE)
 
 
-def _sample(shard: Path, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[InputRow]:
+def _sample(shard: Path, shard_name: str, key: str, members: list[tarfile.TarInfo], size: int) -> Iterator[InputRow]:
     """The row of a sample: its JSON as fields, other small texts by suffix, the first audio file as the clip."""
     if not members:
         return
-    id, fields, sound = f"{shard.name}/{key}", dict[str, Any](), None
+    id, about, sound = f"{shard_name}/{key}", {"shard": shard_name, "key": key}, None
+    fields: dict[str, Any] = dict(about)
     for member in members:
         suffix = member.name[len(key) :].removeprefix(".")
         if not member.isfile() or member.issparse():  # its content is not in one place after its header
             if sound is None and Path(member.name).suffix.lower() in _SUFFIXES:
                 kind = "a sparse file" if member.isfile() else "a link"
-                fault = f"{member.name} is {kind} in the shard; pack the whole file"
-                yield InputRow(id, {"shard": shard.name, "key": key}, fault=fault)
+                yield InputRow(id, about, fault=f"{member.name} is {kind} in the shard; pack the whole file")
                 return
             continue
         if member.offset_data + member.size > size:
-            yield InputRow(
-                id, {"shard": shard.name, "key": key}, fault=f"the shard ends in the middle of {member.name}"
-            )
+            yield InputRow(id, about, fault=f"the shard ends in the middle of {member.name}")
             return
         if Path(member.name).suffix.lower() in _SUFFIXES:
             sound = sound or member
         elif member.size <= _LONGEST_TEXT:
             fields |= _fields(shard, member, suffix)
-    fields = {"shard": shard.name, "key": key, **fields}
     if sound is None:
         yield InputRow(id, fields, fault="the sample holds no audio")
         return

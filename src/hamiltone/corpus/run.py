@@ -169,14 +169,15 @@ def _check(job: CorpusJob) -> None:
 
 def _survey(job: CorpusJob, keep: Filter | None) -> int:
     """Count the clips, and check their fields against those that are added and those that `keep` names."""
-    total, names = 0, dict.fromkeys(("id", "audio_filepath"))
+    total, names, fault = 0, dict.fromkeys(("id", "audio_filepath")), ""
     for row in list_rows(job.source, job.output):
         total += row.clip is not None
+        fault = fault or (row.fault and f"; {row.id}: {row.fault}")
         names |= dict.fromkeys(row.fields)
     if taken := [name for name in (*job.added, "error") if name in names]:
         raise InputError(f"{job.source}: has a field {taken[0]!r}, which this run writes itself; rename it")
     if not total:
-        raise InputError(f"{job.source}: holds no clips")
+        raise InputError(f"{job.source}: holds no clips{fault}")
     names |= dict.fromkeys(job.added)
     unknown = sorted((keep.fields if keep else frozenset()) - names.keys())
     if unknown:

@@ -71,6 +71,7 @@ class EnhanceStage:
         check_format(format)
         self.output, self.strength, self.format, self.score = Path(output).absolute(), strength, format, score
         self.model, self._threads = resolve_model(model, threads=threads), threads
+        self._audio = Path(os.path.realpath(self.output / AUDIO))
         self._known: dict[int, int] = {}
         self._worker = f"{socket.gethostname()}:{os.getpid()}"
 
@@ -106,7 +107,7 @@ class EnhanceStage:
 
     def _enhance(self, clip: Clip) -> dict[str, Any]:
         relative = target(clip, self.format)
-        if self.output / AUDIO in Path(os.path.realpath(clip.path)).parents:
+        if self._audio in Path(os.path.realpath(clip.path)).parents:
             raise InputError(f"{clip.path}: lies in the output folder")
         try:
             return {"enhanced_filepath": relative, **self._write(clip, self.output / relative)}
