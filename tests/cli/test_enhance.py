@@ -81,6 +81,18 @@ def test_a_second_run_over_all_files_does_only_what_is_new(run: Run) -> None:
     assert_halved("out/b.wav", "b.wav")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_a_link_with_the_name_of_a_result_hides_no_source(run: Run) -> None:
+    for name in ("a.wav", "b.wav"):
+        write(name)
+    Path("a.enhanced.wav").symlink_to("b.wav")
+    assert run("a.wav", "b.wav", "-o", "out").code == 0
+    assert {path.name for path in Path("out").iterdir()} == {"a.wav", "b.wav"}
+    Path("b.enhanced.wav").symlink_to("b.wav")
+    result = run("b.wav")
+    assert (result.code, result.stderr.count("\n"), "would replace its source" in result.stderr) == (2, 1, True)
+
+
 def test_output_can_be_a_file_of_another_format_or_a_folder(run: Run) -> None:
     write("noisy.wav")
     for out, expected in [

@@ -28,13 +28,16 @@ def files(folder: str = ".") -> set[str]:
     return {str(path) for path in Path(folder).rglob("*") if path.is_file()}
 
 
-def write_media(name: str, codec: str, rate: int = 48_000, format: str | None = None) -> Path:
+def write_media(
+    name: str, codec: str, rate: int = 48_000, format: str | None = None, *, gain: float = 1, sample: str = ""
+) -> Path:
     with av.open(name, "w", format=format) as container:
         stream = container.add_stream(codec, rate=rate, layout="stereo", bit_rate=128_000)
         names = [entry.name for entry in stream.codec_context.codec.audio_formats]
-        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(clicks().T), "fltp", "stereo")
+        stream.format = sample or names[0]
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(gain * clicks().T), "fltp", "stereo")
         frame.sample_rate = rate
-        for part in av.AudioResampler(names[0], "stereo", rate).resample(frame):
+        for part in av.AudioResampler(stream.format.name, "stereo", rate).resample(frame):
             container.mux(stream.encode(part))
         container.mux(stream.encode(None))
     return Path(name)
@@ -108,6 +111,21 @@ def test_a_video_is_not_overwritten_where_a_stream_would_be_lost(
     assert source.read_bytes() == before
     assert files() == {"talk.mp4"}
     assert reason in run("talk.mp4", "-o", "other.mp4").stderr
+
+
+@pytest.mark.parametrize("pid", [0x100, 0x101])  # the picture's packets, and the sound's
+def test_a_stream_that_lacks_packets_is_said_and_not_overwritten(run: Any, pid: int) -> None:
+    content = make_video(Path("a.ts"), "mpeg2video", "mp2").read_bytes()
+    parts = [content[place : place + 188] for place in range(0, len(content), 188)]
+    own = [number for number, part in enumerate(parts) if int.from_bytes(part[1:3], "big") & 0x1FFF == pid]
+    del parts[own[len(own) // 2]]
+    Path("a.ts").write_bytes(b"".join(parts))
+    result = run("a.ts", "-o", "a.ts", "--overwrite")
+    assert (result.code, result.stderr.count("\n")) == (2, 1)
+    assert "hamiltone: a.ts: is not overwritten" in result.stderr and "damaged" in result.stderr
+    assert Path("a.ts").read_bytes() == b"".join(parts)
+    result = run("a.ts")
+    assert (result.code, "damaged" in result.stderr) == (0, True)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg", "a.caf"])
@@ -219,6 +237,29 @@ def test_a_loud_float_file_is_made_softer_with_a_note(run: Any, target: str, str
     if target == "b.flac":
         expected = loud * (0.5 if strength == "0" else 0.25)
         np.testing.assert_allclose(soundfile.read(target)[0], expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(("name", "codec", "sample"), [("a.mka", "pcm_f32le", "flt"), ("a.wv", "wavpack", "fltp")])
+def test_floats_of_any_height_leave_as_they_came(run: Any, name: str, codec: str, sample: str) -> None:
+    write_media(name, codec, gain=20, sample=sample)
+    result = run(name, "--strength", "0")
+    assert (result.code, result.stderr.count("\n")) == (0, 1)
+    np.testing.assert_array_equal(sound_of(Path(f"a.enhanced{Path(name).suffix}"))[1], sound_of(Path(name))[1])
+
+
+def test_no_lossy_codec_clips_without_a_note(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wave = 3 * NOISE / np.abs(NOISE).max()
+    soundfile.write("a.ogg", 3 * wave, RATE)
+    result = run("a.ogg", "--strength", "0")
+    assert "over full scale, which the output cannot hold: the whole file" in result.stderr
+    assert np.abs(soundfile.read("a.enhanced.ogg")[0]).max() == pytest.approx(1, abs=0.2)
+
+    soundfile.write("b.ogg", wave, RATE)
+    monkeypatch.setattr("hamiltone.runtime.backend.resolve_model", lambda *_: TorchGain(fixed_mask(3.0)))
+    for target in ("c.ogg", "c.m4a"):
+        result = run("b.ogg", "-o", target)
+        assert "softer" not in result.stderr
+        assert "hamiltone: b.ogg: clipped at four times full scale: " in result.stderr
 
 
 def test_what_is_clipped_is_counted(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

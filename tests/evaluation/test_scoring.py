@@ -147,10 +147,10 @@ def test_the_command_writes_reports_and_compares_them(folders):
 
 def test_json_prints_the_report_that_out_writes(folders):
     path = folders / "report.json"
-    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr", "--json", "--out", str(path))
+    done = _evaluate(folders, "--unprocessed", "--metrics", "sisdr, ssnr,sisdr", "--json", "--out", str(path))
     assert done.exit_code == 0
     assert json.loads(done.stdout) == json.loads(path.read_text())
-    assert read_report(path).metrics == ("sisdr",)
+    assert read_report(path).metrics == ("sisdr", "ssnr")
 
 
 def _evaluate(folders, *arguments, noisy="noisy", clean="clean"):

@@ -81,6 +81,8 @@ FLOAT_SUBTYPES = frozenset({"FLOAT", "DOUBLE"})
 _LOSSY_FLOAT = {"VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}  # of libsndfile, from floats
 MOST_PARTS = 10_000
 """Chunks, blocks, comments or tags of a file; a file with more is not a recording and is read no further."""
+LOSSY_LIMIT = 4.0
+"""In full scales, what lossy encoders are given at most: LAME aborts the process on samples of 1e29."""
 _SAMPLE_BYTES = {"PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "FLOAT": 4, "DOUBLE": 8}
 _WAV_DATA_LIMIT = 2**32 - 2**12  # the sizes in a RIFF header have 32 bits; the difference is room for the header
 
@@ -194,20 +196,21 @@ def integer_bits(subtype: str) -> int:
     return PCM_BITS.get(subtype, 16)
 
 
-def holds_peaks(encoding: Encoding, source: Encoding) -> bool:
-    """Whether samples beyond full scale survive: in floating point, and from one lossy format to another.
+def highest_peak(encoding: Encoding, source: Encoding) -> float:
+    """The largest sample that survives, in full scales: any in floating point, some from one lossy format to another.
 
-    >>> holds_peaks(Encoding("FLAC", "PCM_24"), source=Encoding("WAV", "FLOAT"))
-    False
-    >>> holds_peaks(Encoding("WAV", "IMA_ADPCM"), source=Encoding("OGG", "VORBIS"))
-    False
+    >>> highest_peak(Encoding("FLAC", "PCM_24"), source=Encoding("WAV", "FLOAT"))
+    1.0
+    >>> highest_peak(Encoding("OGG", "VORBIS"), source=Encoding("MP3", "MPEG_LAYER_III"))
+    4.0
     """
-    lossy = not _is_exact(encoding) and not _is_exact(source)
     floating = encoding.subtype in FLOAT_SUBTYPES or encoding.subtype.startswith("pcm_f")
-    return floating or lossy or (encoding.subtype == "wavpack" and source.subtype not in PCM_BITS)
+    if floating or (encoding.subtype == "wavpack" and source.subtype not in PCM_BITS):
+        return float("inf")
+    return LOSSY_LIMIT if not is_exact(encoding) and not is_exact(source) else 1.0
 
 
-def _is_exact(encoding: Encoding) -> bool:
+def is_exact(encoding: Encoding) -> bool:
     """Whether the samples are integers or plain floating point, and not what a lossy codec makes of floats."""
     if encoding.subtype.isupper():  # a name of libsndfile's
         return encoding.subtype not in _LOSSY_FLOAT

@@ -12,6 +12,7 @@ _KEYS = ("com.apple.quicktime.", "com.android.")  # prefixes of the tags that ph
 _TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder", "duration", "iTunSMPB", "iTunNORM"}
 _MOV_FORMATS = {"3gp", "mov", "mp4"}  # hold no data of an unknown codec
 _TIME_CODED = {"mov", "mp4"}  # FFmpeg makes a track of the time code in the tags of the picture
+_DAMAGED = "damaged: not all of its picture and other streams could be copied"
 _NEVER_READ = 48  # AVDISCARD_ALL, with which a demuxer marks what it has read as chapters
 
 
@@ -116,7 +117,8 @@ class StreamCopy:
             self.note = f"the output's format cannot hold {len(self._left_out)} of the streams ({kinds}): left out"
 
     def _add_note(self, text: str) -> None:
-        self.note = "; ".join(filter(None, [self.note, text]))
+        if text not in self.note:
+            self.note = "; ".join(filter(None, [self.note, text]))
 
     def mux_until(self, seconds: float) -> None:
         """Copy packets up to a time."""
@@ -126,6 +128,8 @@ class StreamCopy:
                 self._waiting = packet
                 return
             self._waiting = None
+            if packet.is_corrupt:  # something before it is missing, as in the recording of a bad broadcast
+                self._add_note(_DAMAGED)
             if packet.size:
                 packet.stream = self._targets[packet.stream_index]
                 self._target.mux(packet)
@@ -134,7 +138,7 @@ class StreamCopy:
         try:
             return next(self._packets, None)
         except self._av.FFmpegError:  # in the container: later packets are out of reach
-            self._add_note("damaged: not all of its picture and other streams could be copied")
+            self._add_note(_DAMAGED)
             self._packets = iter(())
             return None
 

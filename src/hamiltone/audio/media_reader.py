@@ -50,7 +50,7 @@ class MediaReader:
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")
         self._container = self._open(path)
-        self._broken = False
+        self._broken = self._corrupt = False
         try:
             stream = self._container.streams.audio[0]
             self._decoded = self._decode(stream)
@@ -106,6 +106,7 @@ class MediaReader:
                 return
             if packet is None:
                 return
+            self._corrupt |= packet.is_corrupt  # what was missing before it is gone, but it may still be decoded
             try:
                 yield from packet.decode()
             except self._av.FFmpegError:
@@ -178,7 +179,7 @@ class MediaReader:
     @property
     def damaged(self) -> bool:
         """After the last read: whether anything is missing or could not be decoded, or samples are cut off."""
-        return self._broken or self.missing > 0
+        return self._broken or self._corrupt or self.missing > 0
 
     def close(self) -> None:
         """Close the file."""

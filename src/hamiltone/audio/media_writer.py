@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hamiltone.audio.formats import AudioInfo, Block, Encoding, Track, clipped_samples, to_pcm
+from hamiltone.audio.formats import LOSSY_LIMIT, AudioInfo, Block, Encoding, Track, clipped_samples, is_exact, to_pcm
 from hamiltone.audio.media_copy import StreamCopy
 from hamiltone.audio.mp3 import lame_scale
 from hamiltone.audio.outer_tags import leading_tags, trailing_tags
@@ -29,7 +29,6 @@ BARE_FORMATS = {"adts", "ac3", "eac3", "mp2", "tta", "wv"}  # hold sound and not
 _SOUND_SUFFIXES = {".m4a", ".m4b", ".mka", ".wma"}  # hold sound and its cover
 _MP3_DELAY = 1105  # samples: 576 of the encoder, 529 of every decoder
 _NEVER_EMITTED = {"wmav1": 2048, "wmav2": 2048, "mp2": 481}  # samples that these encoders keep at the end
-_LIMIT = 4.0  # in full scales, for lossy codecs
 
 
 class MediaWriter(PartialWriter):
@@ -40,7 +39,7 @@ class MediaWriter(PartialWriter):
     format holds, the tags around it are copied.
 
     Attributes:
-        clipped: How many samples exceeded full scale and were clipped.
+        clipped: How many samples exceeded what the encoder takes and were clipped.
     """
 
     def __init__(self, target: Path, encoding: Encoding, source: AudioInfo) -> None:
@@ -107,6 +106,7 @@ class MediaWriter(PartialWriter):
         stream.codec_context.time_base = Fraction(1, stream.rate)
         if rate := _bit_rate(encoding.subtype, track, source.channels):
             stream.bit_rate = rate
+        self._limit = np.inf if is_exact(encoding) else LOSSY_LIMIT
         self._scale = lame_scale(rate / 1000) if encoding.subtype == "libmp3lame" else 1.0
         name = stream.format.name
         self._sample_type, self._bits = _SAMPLE_TYPES[name.removesuffix("p")]
@@ -143,7 +143,8 @@ class MediaWriter(PartialWriter):
                 block = to_pcm(block, self._bits)
             return block.astype(np.int32) if self._sample_type is np.int32 else (block >> 16).astype(np.int16)
         samples = block if block.dtype.kind == "f" else block * 2.0**-31
-        return (samples.clip(-_LIMIT, _LIMIT) / self._scale).astype(self._sample_type)
+        self.clipped += int(np.count_nonzero(np.abs(samples) > self._limit))
+        return (samples.clip(-self._limit, self._limit) / self._scale).astype(self._sample_type)
 
     def _finish(self) -> None:
         with self._partial.errors_in_one_line():

@@ -13,6 +13,7 @@ from hamiltone.audio.chunks import end_of_samples
 from hamiltone.audio.completeness import share_of_samples
 from hamiltone.audio.formats import (
     FLOAT_SUBTYPES,
+    LOSSY_LIMIT,
     PCM_BITS,
     TAGS,
     AudioInfo,
@@ -32,7 +33,6 @@ from hamiltone.errors import InputError
 
 _READ_FRAMES = 4096  # a damaged file loses at most this much of what precedes the damage
 _WRITE_FRAMES = 16384  # libsndfile's Vorbis encoder keeps a whole block on the stack
-_LOSSY_LIMIT = 4.0  # in full scales: LAME aborts the process on samples of 1e29
 _G72X_LIMIT = 0.8  # these codecs overshoot, and libsndfile's decoder then wraps around
 _SEEKABLE = {"WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC"}  # without decoding what is skipped
 _UNTAGGED = {"AU", "MP3", "W64"}  # no place for tags, or, in an mp3, only for letters of Latin-1
@@ -140,7 +140,7 @@ class SoundFileWriter(PartialWriter):
     `like`, and other formats the `metadata` of their source; `tags` are for sources of another format.
 
     Attributes:
-        clipped: How many samples exceeded full scale and were clipped.
+        clipped: How many samples exceeded what the encoder takes and were clipped.
         note: What could not be copied, if anything.
     """
 
@@ -159,7 +159,7 @@ class SoundFileWriter(PartialWriter):
     ) -> None:
         self.clipped, self.note = 0, note
         self._bits = integer_bits(encoding.subtype)
-        self._limit = _G72X_LIMIT if encoding.subtype.startswith("G72") else 1.0 if self._bits else _LOSSY_LIMIT
+        self._limit = _G72X_LIMIT if encoding.subtype.startswith("G72") else 1.0 if self._bits else LOSSY_LIMIT
         self._exact = encoding.subtype in FLOAT_SUBTYPES
         self._tail = like.tail if like else b""
         self._metadata = metadata
@@ -189,6 +189,7 @@ class SoundFileWriter(PartialWriter):
             self.clipped += clipped_samples(block / self._limit, self._bits)
             block = to_pcm(block.clip(-self._limit, self._limit), self._bits)
         elif block.dtype.kind == "f" and not self._exact:
+            self.clipped += int(np.count_nonzero(np.abs(block) > self._limit))
             block = block.clip(-self._limit, self._limit) / block.dtype.type(self._scale)
         with self._partial.errors_in_one_line():
             for start in range(0, len(block), _WRITE_FRAMES):

@@ -73,7 +73,8 @@ def evaluate(
         return
     if noisy is None:
         raise InputError("give a --noisy folder and, if there is one, a --clean folder, or --compare with two reports")
-    names = tuple(metrics.split(",")) if metrics else evaluation.default_metrics(clean)
+    listed = tuple(dict.fromkeys(name.strip() for name in metrics.split(","))) if metrics else None
+    names = listed or evaluation.default_metrics(clean)
     system = _system(model, enhanced, unprocessed)
     with progress_bar("files") as progress:
         files = evaluation.evaluate(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hamiltone.audio.formats import PCM_BITS, Block, Encoding, holds_peaks
+from hamiltone.audio.formats import PCM_BITS, Block, Encoding, highest_peak, is_exact
 from hamiltone.audio.io import open_writer, output_encoding, probe
 from hamiltone.audio.partial import identity
 from hamiltone.errors import InputError
@@ -164,7 +164,7 @@ def _run(job: Job, settings: Settings, extras: Extras, progress: Callable[[float
     if recording.damage and identity(job.target) == identity(job.source):
         raise InputError(f"{job.source}: is not overwritten, since it is {recording.damage}; choose another output")
     encoding = output_encoding(info, job.target)
-    scale = 1.0 if survey.peak <= 1 or holds_peaks(encoding, info.encoding) else 1 / survey.peak
+    scale = 1.0 if survey.peak <= highest_peak(encoding, info.encoding) else 1 / survey.peak
     written = 0
     with open_writer(job.target, encoding, info, survey.frames) as writer:
         if not extras.overwrite:
@@ -177,7 +177,8 @@ def _run(job: Job, settings: Settings, extras: Extras, progress: Callable[[float
     error = extras.write(job, preview, picture, seconds)
 
     elapsed = time.perf_counter() - started
-    notes = [recording.damage, _softer(scale), _clipped(writer.clipped), beyond(settings.keep, seconds), writer.note]
+    clipped = _clipped(writer.clipped, encoding)
+    notes = [recording.damage, _softer(scale), clipped, beyond(settings.keep, seconds), writer.note]
     return FileReport(
         input=str(job.source),
         output=str(job.target),
@@ -201,8 +202,11 @@ def _softer(scale: float) -> str:
     return f"its peaks are {over} over full scale, which the output cannot hold: the whole file is {over} softer"
 
 
-def _clipped(samples: int) -> str:
-    return f"clipped at full scale: {samples} sample{'s' if samples > 1 else ''} of the result" if samples else ""
+def _clipped(samples: int, encoding: Encoding) -> str:
+    if not samples:
+        return ""
+    limit = "full scale" if is_exact(encoding) else "four times full scale"
+    return f"clipped at {limit}: {samples} sample{'s' if samples > 1 else ''} of the result"
 
 
 def _output_blocks(recording: Recording, settings: Settings, encoding: Encoding) -> Iterator[Block]:

@@ -47,8 +47,8 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
         jobs = []
         for path in paths:
             jobs += _folder_jobs(path, folder, faults) if path.is_dir() else [_file_job(path, folder)]
-    results = {os.path.realpath(path) for job in jobs for path in _results(job.source)}
-    jobs = _apart([job for job in jobs if os.path.realpath(job.source) not in results])
+    results = {_entry(path) for job in jobs for path in _results(job.source)}
+    jobs = _apart([job for job in jobs if _entry(job.source) not in results])
     check_jobs(jobs, overwrite=overwrite)
     if not overwrite and len(paths) == 1 and not paths[0].is_dir():
         refuse_existing(jobs[0])
@@ -82,6 +82,11 @@ def _results(source: Path) -> list[Path]:
     """The results that an earlier call may have written beside a file."""
     result = _beside(source)
     return [result, result.with_name(f"{result.stem}.preview.wav"), result.with_name(f"{result.name}.preview.wav")]
+
+
+def _entry(path: Path) -> Path:
+    """A name in its real folder: where it is a link, what it points to may well be a source."""
+    return Path(os.path.realpath(path.parent), path.name)
 
 
 def _apart(jobs: list[Job]) -> list[Job]:
