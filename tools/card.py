@@ -44,6 +44,7 @@ def fill_card(page: str, results: Path) -> str:
         "curve": curve,
         "cost": cost,
         "data": data,
+        "training-speed": training_speed,
         "models": models,
     }
     wanted = [name for name in markdown.block_names(page) if name in tables]
@@ -162,6 +163,26 @@ def curve(results: Path) -> str:
                 figures = [f"{record[name]:.3f}" for name in names]
                 rows.append([path.stem.replace("-log-", " "), str(record["step"]), f"{minutes:.0f}", *figures])
     return markdown.table(["run", "step", "minutes", "PESQ", "gain", "STOI", "SI-SDR", "gain", "loss"], rows)
+
+
+def training_speed(results: Path) -> str:
+    """Sound trained on in a second by an older commit and by this one, as tools/training_speed.py measures it."""
+    found = _read(results / "training-speed.json")
+    if found is None:
+        return ""
+    medians = found["audio_seconds_per_second"]
+    before = next(iter(medians.values()))
+    rows = [
+        [
+            name,
+            f"{speed:.1f}",
+            f"{min(found['each'][name]):.1f} to {max(found['each'][name]):.1f}",
+            f"{speed / before:.2f}",
+        ]
+        for name, speed in medians.items()
+    ]
+    heads = ["recipe", "audio s/s", "smallest to largest", "to the first"]
+    return f"{markdown.table(heads, rows)}\nThe first is of commit {found['before']}. {found['machine']}.\n"
 
 
 def cost(results: Path) -> str:

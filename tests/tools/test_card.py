@@ -29,7 +29,7 @@ def fill(name: str, results: Path) -> list[str]:
 
 
 def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
-    for name in ("scores", "models", "twins", "heldout", "races", "curve", "cost", "data"):
+    for name in ("scores", "models", "twins", "heldout", "races", "curve", "cost", "data", "training-speed"):
         assert fill(name, tmp_path) == ["(not measured yet)"]
 
 
@@ -51,6 +51,15 @@ def test_peers_have_the_sizes_of_their_graphs(tmp_path: Path) -> None:
     sizes = {"other": {"parameters": 23_826, "macs_per_second": 59_840_000}}
     (tmp_path / "peer-sizes.json").write_text(json.dumps(sizes))
     assert fill("scores", tmp_path)[2] == "| other | 24 K | 0.06 | 2.00 (2.00 to 2.00) |"
+
+
+def test_training_speeds_stand_beside_the_older_one(tmp_path: Path) -> None:
+    speeds = {"old": [4.0, 5.0, 6.0], "new": [9.0, 10.0, 14.0]}
+    found = {"machine": "a machine", "before": "abc", "audio_seconds_per_second": {"old": 5.0, "new": 10.0}}
+    (tmp_path / "training-speed.json").write_text(json.dumps({**found, "each": speeds}))
+    page = fill("training-speed", tmp_path)
+    assert page[2:4] == ["| old | 5.0 | 4.0 to 6.0 | 1.00 |", "| new | 10.0 | 9.0 to 14.0 | 2.00 |"]
+    assert page[-1] == "The first is of commit abc. a machine."
 
 
 def test_the_readme_has_the_bundled_models_and_is_up_to_date(tmp_path: Path) -> None:
