@@ -24,9 +24,11 @@ _HELD_OUT = {
     "compact-2": "`compact` of run *2*",
     "compact-next-4": "`compact` of run *next-4*",
     "compact-next-5": "`compact` of run *next-5*",
+    "compact-next-7": "`compact` of run *next-7*",
     "compact": "`compact`",
     "live-3": "`live` of run *3*",
     "live-4": "`live` of run *4*",
+    "live-5": "`live` of run *5*",
     "live": "`live`",
 }
 """The systems of results/heldout by file; a report of a model from a file carries its path, not its name."""

@@ -21,7 +21,7 @@ import numpy as np
 from hamiltone.benchmark.machine import this_machine
 
 ROOT = Path(__file__).parents[1]
-STEPS = 150
+STEPS = 100
 
 
 def audio_seconds_per_second(checkout: Path, recipe: str, options: list[str]) -> float:
