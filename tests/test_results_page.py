@@ -1,4 +1,4 @@
-"""Every command that docs/RESULTS.md prints can be run: it is parsed, and what it names in this repository is there."""
+"""Every command that the pages on the paper print can be run: it is parsed, and what it names here is there."""
 
 import re
 import shlex
@@ -12,8 +12,15 @@ from hamiltone.cli import app
 from hamiltone.errors import InputError
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = sorted(set(re.findall(r"`(hamiltone [^`]+)`", (ROOT / "docs" / "RESULTS.md").read_text())))
-COMMANDS = [command for command in COMMANDS if len(command.split()) > 2]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("RESULTS", "findings", "deviations")]
+COMMANDS = {command for page in PAGES for command in re.findall(r"`(hamiltone [^`]+)`", page.read_text())}
+for recipe in ("voicebank", "dns3", "twins"):
+    COMMANDS |= set(
+        re.findall(r"^#   (hamiltone .+)$", (ROOT / "recipes" / f"{recipe}.toml").read_text(), re.MULTILINE)
+    )
+NAMED = {"hamiltone bench model", "hamiltone bench folder"}
+"""Verbs that a sentence names, without what they take."""
+COMMANDS = sorted(command for command in COMMANDS - NAMED if len(command.split()) > 2)
 KEPT = {
     Path("results", f"{kind}-{data}.json")
     for kind in ("accuracy", "runs", "similarity", "gradients")
@@ -55,3 +62,12 @@ def test_a_printed_command_is_complete(command, monkeypatch):
     if verb == "evaluate":  # it looks at its options before it looks for the folders
         with pytest.raises(InputError, match="is not a folder"):
             CliRunner().invoke(app, [verb, *rest], catch_exceptions=False)
+
+
+def test_what_is_left_to_the_reader_names_what_there_is():
+    """Of the trainings that a page does not spell out."""
+    from hamiltone.models import PRESETS
+    from hamiltone.paper.pages.items import ITEMS
+
+    named = {name for item in ITEMS.values() for name in re.findall(r"model\.preset=([\w-]+)", item.more)}
+    assert named == {"qtransformer-dns", "real-conformer-dns"} and named <= set(PRESETS)

@@ -1,6 +1,9 @@
 """Which results a measurement may replace."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,24 @@ def test_a_file_that_is_no_result_does_not_stand_in_the_way(tmp_path: Path, cont
     (tmp_path / "agreement.json").write_text(content)
     measure(tmp_path)
     assert made(tmp_path / "agreement.json")[1].endswith("synthetic speech")
+
+
+_DRAW = """
+from pathlib import Path
+from hamiltone.analysis import plots
+from hamiltone.paper.measure import figures
+from hamiltone.paper.measure.study import Options, Study
+
+study = Study(Options(results=Path("results")))
+figures._draw(study, "one", lambda path: plots.save_figure(plots.make_figure(1, 1, (1, 1))[0], path))
+"""
+
+
+def test_a_picture_leaves_nothing_in_the_home_of_the_user(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    away = ("MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+    kept = {name: value for name, value in os.environ.items() if name not in away}
+    home = tmp_path / "home"
+    home.mkdir()
+    subprocess.run([sys.executable, "-c", _DRAW], cwd=tmp_path, env=kept | {"HOME": str(home)}, check=True)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["one.png"] and not list(home.iterdir())

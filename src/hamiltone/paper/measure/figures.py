@@ -1,5 +1,10 @@
 """The pictures, drawn below the folder of results with matplotlib."""
 
+import os
+import sys
+from importlib import import_module
+from tempfile import TemporaryDirectory
+
 import torch
 from torch import Tensor
 
@@ -74,8 +79,22 @@ def architecture(study: Study) -> Picture:
     return _draw(study, "figure6", lambda path: diagrams.architecture(stages, path))
 
 
+def _load_fonts() -> None:
+    """Load matplotlib with a temporary folder for its list of fonts, which it would leave in the user's home."""
+    if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
+        plots.require_matplotlib()
+        return
+    with TemporaryDirectory(prefix="hamiltone-") as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            plots.require_matplotlib()
+            import_module("matplotlib.font_manager")
+        finally:
+            del os.environ["MPLCONFIGDIR"]
+
+
 def _draw(study: Study, name: str, draw: "plots.Draw") -> Picture:
-    plots.require_matplotlib()
+    _load_fonts()
     path = study.folder / "figures" / f"{name}.png"
     draw(path)
     return Picture(path.relative_to(study.options.results).as_posix())
