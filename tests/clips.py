@@ -5,19 +5,13 @@ import json
 import os
 import signal
 import tarfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import soundfile
 
 from hamiltone.data.synthetic import speech
-
-_PATIENCE = 300
-"""Seconds that a node and a worker of Ray may take to start."""
 
 
 def write_clip(path: Path, seed: int, *, seconds: float = 1.0, rate: int = 16_000, channels: int = 1) -> Path:
@@ -73,7 +67,7 @@ def two_nodes(cpus: int) -> Any:
     from ray.cluster_utils import Cluster
 
     # or a busy machine starves the workers, and they are given up before they have started
-    os.environ |= {"RAY_worker_niceness": "0", "RAY_worker_register_timeout_seconds": str(_PATIENCE)}
+    os.environ |= {"RAY_worker_niceness": "0", "RAY_worker_register_timeout_seconds": "300"}
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     cluster = Cluster()
     try:
@@ -88,23 +82,16 @@ def two_nodes(cpus: int) -> Any:
 def add_node(cluster: Any, cpus: int, **options: Any) -> None:
     """Start one more node of a Ray cluster.
 
-    Ray looks for a new node for half a minute, which is not enough on a very busy machine, and has no option for it:
-    here each look lasts longer.
+    A raylet gives up if its helpers have not started within 15 seconds, which a very busy machine may need, and has no
+    option for it: five tries, the later ones with files that are in memory by then.
     """
-    from ray._private import services
-
-    def look(*given: Any, find: Callable[..., Any] = services.get_node) -> Any:
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                return find(*given)
-            except RuntimeError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.2)
-
-    with patch.object(services, "get_node", look):
-        cluster.add_node(num_cpus=cpus, object_store_memory=80 << 20, **options)
+    for left in reversed(range(5)):
+        try:
+            cluster.add_node(num_cpus=cpus, object_store_memory=80 << 20, **options)
+            return
+        except Exception:
+            if not left:
+                raise
 
 
 def kill(worker: int) -> bool:

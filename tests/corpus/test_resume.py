@@ -1,5 +1,6 @@
 """What a run that was killed, or that lost something, leaves behind, and how the next start goes on from it."""
 
+import errno
 import json
 import os
 import random
@@ -9,11 +10,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import soundfile
 
 import clips
+from hamiltone.audio import partial
 from hamiltone.corpus import Clip, CorpusJob, in_process, run_corpus
 from hamiltone.corpus.stage import target
 from hamiltone.errors import InputError
@@ -76,6 +79,36 @@ def test_what_an_engine_loses_is_tried_alone_and_only_then_an_error(source, tmp_
     assert not written.exists() and len(list((job.output / "audio").rglob("*.flac"))) == 5
     (row,) = clips.rows(tmp_path / "out" / "errors.jsonl")
     assert row["id"] == poison and "worker died" in str(row["error"])
+
+
+class FullDisk:
+    """A raw file on a disk without space."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.seek, self.tell = raw.seek, raw.tell
+
+    def write(self, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_stops_the_run_instead_of_failing_every_clip_and_the_same_call_goes_on(
+    source, whole, tmp_path, monkeypatch
+):
+    job, done, sink = CorpusJob(source, tmp_path / "out", MODEL), list[int](), partial.Sink
+
+    def engine(chosen, job, batch):
+        with monkeypatch.context() as patch:
+            for results in in_process(chosen, job, batch):
+                done.append(len(results))
+                if len(done) == 3:
+                    patch.setattr(partial, "Sink", lambda raw, head: sink(FullDisk(raw), head))
+                yield results
+
+    with pytest.raises(InputError, match="out: No space left on device; make room and run the same command again"):
+        run_corpus(job, engine)
+    assert len(done) == 4 and not (job.output / "manifest.jsonl").exists()
+    assert run_corpus(job).new == 3
+    assert clips.digests(job.output) == clips.digests(whole)
 
 
 def test_a_clip_that_comes_while_a_run_is_under_way_waits_for_the_next_start(tmp_path):

@@ -32,7 +32,7 @@ _LOOK, _PATIENCE = 5.0, 60.0
 _GRAPH_MEMORY, _TORCH_MEMORY, _RATING_MEMORY = 350 << 20, 650 << 20, 550 << 20
 """Bytes that a worker holds at its peak, with a model as a graph or in torch, and what ratings add."""
 _TRIES = 3
-"""How often Ray is started here: it gives itself half a minute, which is not enough where all cores are busy."""
+"""How often Ray is started here: its processes wait seconds for each other, too few where all cores are busy."""
 _SLOWEST = 2.0
 """Seconds that a second of sound takes at most, with ratings and on a busy core; so we wait longer for long clips."""
 

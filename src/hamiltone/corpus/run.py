@@ -1,7 +1,9 @@
 """A run over a corpus: list, enhance what is missing, write the manifests."""
 
+import errno
 import hashlib
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -139,13 +141,13 @@ def run_corpus(
             expected = pace.new
             for clips in _rounds(_missing(job, ledger), getattr(engine, "most", 1)):
                 expected += len(clips)
-                for results in engine(clips, job, batch):
+                for results in _while_there_is_room(engine(clips, job, batch), job.output):
                     pace.add(results)
             if pace.new == expected:
                 break
         else:
             for clip in list(_missing(job, ledger)):  # alone: a clip that kills its worker may lose the next one too
-                for results in engine([clip], job, 1):
+                for results in _while_there_is_room(engine([clip], job, 1), job.output):
                     pace.add(results)
             for clip in list(_missing(job, ledger)):
                 (job.output / target(clip, job.format)).unlink(missing_ok=True)  # it may have died after it wrote
@@ -205,6 +207,17 @@ def _outdated(job: CorpusJob, ledger: Ledger) -> Iterator[str]:
 def _rounds(clips: Iterator[Clip], workers: int) -> Iterator[list[Clip]]:
     while chosen := list(itertools.islice(clips, max(ROUND, SHARE * workers))):
         yield chosen
+
+
+def _while_there_is_room(batches: Iterator[list[Result]], output: Path) -> Iterator[list[Result]]:
+    """Pass results on until the disk of the output is full: no fault of the clips, all of which would fail then."""
+    reasons = tuple(f"cannot write: {os.strerror(number)}" for number in (errno.ENOSPC, errno.EDQUOT))
+    for results in batches:
+        yield results
+        for error in (result.error or "" for result in results):
+            if error.startswith(str(output.absolute())) and error.endswith(reasons):
+                reason = error.rpartition(": ")[2]
+                raise InputError(f"{output}: {reason}; make room and run the same command again to resume")
 
 
 class _Pace:
