@@ -231,7 +231,7 @@ JOBS = {"enhance": enhance_job, "in place": in_place_job, "train": train_job}
 
 
 def kill(moments: int, seed: int, names: Sequence[str] = tuple(JOBS)) -> Counts:
-    """The same number of moments in each of the commands."""
+    """So many moments in all, spread evenly over the commands."""
     import torch
 
     import hamiltone.runtime
@@ -240,9 +240,9 @@ def kill(moments: int, seed: int, names: Sequence[str] = tuple(JOBS)) -> Counts:
     torch.set_num_threads(1)
     counts = Counts()
     with tempfile.TemporaryDirectory(prefix="kill-") as folder:
-        for name in names:
+        for number, name in enumerate(names):
             place = Path(os.path.realpath(folder), name)
-            strike(JOBS[name](place), place, moments // len(names), seed, counts)
+            strike(JOBS[name](place), place, (moments + number) // len(names), seed, counts)
     return counts
 
 

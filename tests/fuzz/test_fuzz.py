@@ -26,6 +26,23 @@ def test_sixty_broken_files_make_no_traceback_crash_flood_or_leftover(tmp_path: 
     assert not list(tmp_path.glob("fuzz-*"))
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "megabytes", "fault"),
+    [
+        (2, "hamiltone: in.wav: there is not enough memory for it", 300, "asked for more memory"),
+        (2, "hamiltone: m.onnx is damaged: it cannot be run: Failed to allocate memory", 300, "asked for more memory"),
+        (2, "hamiltone: in.wav: is empty", 3000, "took 3000 MB"),
+        (2, "in.wav", 300, "without a reason"),
+        (0, "Exception ignored in f\nTraceback (most recent call last):\nValueError", 300, "traceback: ValueError"),
+        (1, "", 300, "exit code 1"),
+    ],
+)
+def test_the_harness_notices(tmp_path: Path, code: int, said: str, megabytes: int, fault: str) -> None:
+    found = f"worker._fault({code}, {said!r}, {megabytes}, worker.Path({str(tmp_path)!r}), worker.Case([], {{}}))"
+    child = run("worker", f"print({found})", tmp_path)
+    assert fault in child.stdout, child.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="every run of the program is a forked process")
 def test_signals_at_twelve_moments_lose_nothing(tmp_path: Path) -> None:
     """`make kill` does it two hundred times."""

@@ -1,5 +1,6 @@
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -212,6 +213,18 @@ def test_nan_stops_the_run_and_names_the_last_good_state(tmp_path):
     with pytest.raises(InputError, match=r"diverged: loss is nan in step 9; the last good state is .*last.safetensors"):
         run(tmp_path, task)
     assert all(tensor.isfinite().all() for tensor in weights(tmp_path).values())
+
+
+def test_weights_that_a_step_has_made_infinite_are_never_saved(tmp_path, monkeypatch):
+    def overflow(optimiser, closure=None):
+        for group in optimiser.param_groups:
+            for weight in group["params"]:
+                weight.data.fill_(math.inf)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", overflow)
+    with pytest.raises(InputError, match=r"diverged: .* holds NaN or infinite values after step 1; nothing has been"):
+        run(tmp_path, budget__steps=1)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_parts_of_a_batch_accumulate_to_the_whole(tmp_path):

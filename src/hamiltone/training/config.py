@@ -65,18 +65,24 @@ class Optimiser(Table):
 
     kind: Literal["adamw", "soap"] = "adamw"
     """AdamW or SOAP."""
-    lr: PositiveFloat
-    """The highest learning rate."""
+    lr: PositiveFloat = Field(le=1000)
+    """The highest learning rate, up to 1000."""
     betas: tuple[float, float] = (0.9, 0.999)
-    """Decay of the first and second moment of the gradient."""
-    weight_decay: NonNegativeFloat = 0.01
-    """Decoupled weight decay."""
+    """Decay of the first and second moment of the gradient, each from 0 to less than 1."""
+    weight_decay: NonNegativeFloat = Field(default=0.01, le=1000)
+    """Decoupled weight decay, up to 1000."""
     clip: PositiveFloat = 1.0
     """The norm to which gradients are clipped."""
     ema: float = Field(default=0.999, ge=0, lt=1)
     """Decay of the average of the weights, which is what is validated and kept; 0 keeps the weights themselves."""
     precondition_steps: PositiveInt = 10
     """Steps between two updates of SOAP's bases."""
+
+    @model_validator(mode="after")
+    def _decays(self) -> Self:
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"expected betas from 0 to less than 1, got {list(self.betas)}")
+        return self
 
 
 class Schedule(Table):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from lightning_fabric import Fabric
@@ -143,12 +143,19 @@ class Loop:
         """Stop before a NaN or an infinity reaches the weights."""
         for name, value in figures.items():
             if not math.isfinite(value):
-                last = f"the last good state is {self.folder.last}"
-                good = last if self.folder.started else "nothing has been saved yet"
-                raise InputError(
-                    f"training diverged: {name} is {value} in step {self.progress.step + 1}; {good}; "
-                    "try a lower optimiser.lr, or check the data"
-                )
+                self._diverged(f"{name} is {value} in step {self.progress.step + 1}")
+
+    def _check_weights(self) -> None:
+        """Stop before weights are saved that a step has made NaN or infinite."""
+        for model in (self.bare, self.average.model):
+            for name, tensor in model.state_dict().items():
+                if not tensor.isfinite().all():
+                    self._diverged(f"{name} holds NaN or infinite values after step {self.progress.step}")
+
+    def _diverged(self, what: str) -> NoReturn:
+        last = f"the last good state is {self.folder.last}"
+        good = last if self.folder.started else "nothing has been saved yet"
+        raise InputError(f"training diverged: {what}; {good}; try a lower optimiser.lr, or check the data")
 
     def _log_step(self, log: Log, figures: dict[str, float], units: float) -> None:
         """Move the bar, and write the means of the figures every `log_steps`."""
@@ -174,6 +181,7 @@ class Loop:
     @torch.no_grad()
     def _validate(self, log: Log, stop: StopSignal) -> None:
         """Measure the averaged model, keep it if it is the best, and save; an interrupted validation is repeated."""
+        self._check_weights()
         task, progress, model = self.task, self.progress, self.average.model
         if self.fabric.world_size > 1:  # statistics that each process has of its own batches
             for buffer in model.buffers():
@@ -225,6 +233,7 @@ class Loop:
         return result.tolist()
 
     def _save(self) -> None:
+        self._check_weights()
         random: Any = random_states(self.fabric.device)
         if self.fabric.world_size > 1:
             random = self.fabric.all_gather(self.fabric.to_device(random))
