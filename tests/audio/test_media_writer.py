@@ -237,6 +237,17 @@ def test_lossless_sound_stays_exact(tmp_path: Path, suffix: str, subtype: str) -
         np.testing.assert_array_equal(reader.read(10**7), soundfile.read(tmp_path / "a.wav")[0])
 
 
+@pytest.mark.parametrize("suffix", ["wv", "tta"])
+@pytest.mark.parametrize("samples", [7999, 44_099])
+def test_lossless_sound_stays_exact_in_a_video(tmp_path: Path, suffix: str, samples: int) -> None:
+    """Its length is no whole number of milliseconds, which are all that Matroska has."""
+    soundfile.write(tmp_path / "a.wav", clicks()[:samples], RATE)
+    copy(tmp_path / "a.wav", tmp_path / f"b.{suffix}")
+    copy(tmp_path / f"b.{suffix}", tmp_path / "c.mkv")
+    with open_reader(tmp_path / "c.mkv", "float64") as reader:
+        np.testing.assert_array_equal(reader.read(10**7), soundfile.read(tmp_path / "a.wav")[0])
+
+
 def test_a_healthy_stream_without_a_header_is_not_damaged(tmp_path: Path) -> None:
     """Its length is guessed from the bit rate of its start, which here is far from the mean."""
     sound = np.zeros((4 * len(clicks()), 2))

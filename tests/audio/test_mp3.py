@@ -1,6 +1,7 @@
 from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -119,3 +120,23 @@ def test_a_stream_that_does_not_tell_its_length_is_read_to_its_end_and_not_damag
             count += len(block)
         assert (reader.missing, reader.damaged) == (0, False)
     assert len(SOUND) <= count < len(SOUND) + 3 * 1152
+
+
+@pytest.mark.parametrize("tags", [b"", id3v2()])
+def test_layer_two_under_the_name_of_an_mp3_becomes_one(tmp_path: Path, tags: bytes) -> None:
+    """libsndfile reads it, and says that it writes it, but does not."""
+    with av.open(str(tmp_path / "a.mp2"), "w") as container:
+        stream = container.add_stream("mp2", rate=RATE, layout="stereo")
+        stream.bit_rate = 192_000
+        frame = av.AudioFrame.from_ndarray((SOUND * 2**15).astype(np.int16).reshape(1, -1), format="s16")
+        frame.sample_rate = RATE
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    source = tmp_path / "a.mp3"
+    source.write_bytes(tags + (tmp_path / "a.mp2").read_bytes())
+    with open_reader(tmp_path / "a.mp2") as reader:
+        before = reader.read(10**7)
+    assert copy(source, tmp_path / "b.mp3") == len(before) >= len(SOUND)
+    after = soundfile.read(tmp_path / "b.mp3")[0]
+    assert soundfile.info(tmp_path / "b.mp3").subtype == "MPEG_LAYER_III"
+    assert (tmp_path / "b.mp3").read_bytes().startswith(tags)
+    assert len(before) == len(after) and np.std(before - after) < 0.5 * np.std(before)

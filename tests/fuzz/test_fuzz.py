@@ -31,7 +31,7 @@ def test_sixty_broken_files_make_no_traceback_crash_flood_or_leftover(tmp_path: 
     [
         (2, "hamiltone: in.wav: there is not enough memory for it", 300, "asked for more memory"),
         (2, "hamiltone: m.onnx is damaged: it cannot be run: Failed to allocate memory", 300, "asked for more memory"),
-        (2, "hamiltone: in.wav: is empty", 3000, "took 3000 MB"),
+        (2, "check_balloc(): error: Illegal bit allocation value.\nhamiltone: in.mp3: is empty", 3000, "took 3000 MB"),
         (2, "in.wav", 300, "without a reason"),
         (0, "Exception ignored in f\nTraceback (most recent call last):\nValueError", 300, "traceback: ValueError"),
         (1, "", 300, "exit code 1"),

@@ -121,7 +121,7 @@ def _fault(code: int, said: str, peak: int, work: Path, case: Case) -> str:
         return f"exit code 2 without a reason: {last}"
     if peak > MEGABYTES:
         return f"took {peak} MB"
-    if re.search(r"enough memory|alloc", said):  # refused by the limit of `work`, which the program takes for a reason
+    if re.search(r"enough memory|memory alloc|allocat(?!ion)|bad_alloc", said):  # refused by the limit of `work`
         return f"asked for more memory than there is: {last}"
     for name, content in case.files.items():
         replaced = code == 0 and name in case.outputs

@@ -66,7 +66,7 @@ _ACCEPTED = {
     "asf": {"wmav1", "wmav2", "libmp3lame", "ac3"},
     "avi": {"libmp3lame", "mp2", "ac3", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le"},
     "flv": {"aac", "libmp3lame"},
-    "matroska": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus", "mp2", "tta", "wavpack"}
+    "matroska": {"aac", "ac3", "eac3", "alac", "flac", "libmp3lame", "libopus", "mp2", "wavpack"}
     | {"pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"},
     "mov": {"aac", "ac3", "alac", "libmp3lame", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be"}
     | {"pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be"},
@@ -74,11 +74,14 @@ _ACCEPTED = {
     "mpeg": {"mp2", "ac3", "libmp3lame"},
     "mpegts": {"aac", "ac3", "eac3", "libmp3lame", "libopus", "mp2"},
 }
+_INSTEAD = {("matroska", "tta"): "flac"}  # Matroska does not say how many samples TTA's last block has
 _ENCODERS = {"mp3": "libmp3lame", "mp3float": "libmp3lame", "mp2float": "mp2", "opus": "libopus"}  # by decoder
 
 PCM_BITS = {"PCM_S8": 8, "PCM_U8": 8, "PCM_16": 16, "PCM_24": 24, "PCM_32": 32, "ULAW": 16, "ALAW": 16}
 FLOAT_SUBTYPES = frozenset({"FLOAT", "DOUBLE"})
 _LOSSY_FLOAT = {"VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}  # of libsndfile, from floats
+READ_ONLY_SUBTYPES = {"MPEG_LAYER_I", "MPEG_LAYER_II"}
+"""What libsndfile says that it encodes, and does not; under the name of an mp3 it becomes one."""
 MOST_PARTS = 10_000
 """Chunks, blocks, comments or tags of a file; a file with more is not a recording and is read no further."""
 LOSSY_LIMIT = 4.0
@@ -141,14 +144,15 @@ class Track:
 
 
 def media_codec(track: Track | None, format: str, default: str) -> str:
-    """The encoder for a format of FFmpeg: that of the source's codec if the format accepts it, else the default.
+    """The encoder for a format of FFmpeg: that of the source's codec if the format holds it, else the default.
 
     >>> media_codec(Track(1, "ac3", "stereo", 192_000, 0.0), "matroska", default="aac")
     'ac3'
     >>> media_codec(Track(1, "vorbis", "stereo", 0, 0.0), "webm", default="libopus")
     'libopus'
     """
-    return track.encoder if track and track.encoder in _ACCEPTED.get(format, ()) else default
+    encoder = _INSTEAD.get((format, track.encoder), track.encoder) if track else default
+    return encoder if encoder in _ACCEPTED.get(format, ()) else default
 
 
 def few(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from hamiltone.audio.formats import (
     FORMATS,
     MEDIA_FORMATS,
     PCM_BITS,
+    READ_ONLY_SUBTYPES,
     WRITTEN_SUFFIXES,
     AudioInfo,
     Dtype,
@@ -118,7 +119,8 @@ def output_encoding(info: AudioInfo, target: Path) -> Encoding:
         return Encoding(format, media_codec(info.track, format, codec))
     if suffix not in FORMATS:
         raise InputError(f"{target}: cannot write this format; expected one of {' '.join(sorted(WRITTEN_SUFFIXES))}")
-    if suffix == info.path.suffix.lower() and source.format in soundfile.available_formats():
+    encoded = source.format in soundfile.available_formats() and source.subtype not in READ_ONLY_SUBTYPES
+    if suffix == info.path.suffix.lower() and encoded:
         return source
     format, subtype = FORMATS[suffix]
     wide = source.subtype in FLOAT_SUBTYPES or PCM_BITS.get(source.subtype, 0) > 16

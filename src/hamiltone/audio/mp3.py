@@ -43,18 +43,16 @@ def lame_scale(kbits: float) -> float:
     return next((scale for limit, scale in _SOFTER if kbits < limit), 1.0)
 
 
-def read_mp3(path: Path, seconds: float) -> Mp3 | None:
-    """The tags and the bit rate of an mp3 of this length; None where no frame is found at its start."""
+def read_mp3(path: Path, seconds: float) -> Mp3:
+    """The tags and the bit rate of an mp3 of this length; where it begins with no frame of layer III, the mean rate."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = leading_tags(file)
         tail = trailing_tags(file, len(head))
         frame = _first_frame(file, len(head))
-    if frame is None:
-        return None
-    constant = not (b"Xing" in frame or b"VBRI" in frame)
+    constant = frame is None or not (b"Xing" in frame or b"VBRI" in frame)
     mean = (size - len(head) - len(tail)) * 8e-3 / max(seconds, 1e-3)
-    return Mp3(head, tail, _bit_rate(frame) if constant else mean, constant)
+    return Mp3(head, tail, _bit_rate(frame) if frame and constant else mean, constant)
 
 
 def says_length(path: Path) -> bool:
