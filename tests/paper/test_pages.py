@@ -9,6 +9,7 @@ from hamiltone.errors import InputError
 from hamiltone.nn.rules import SCALES
 from hamiltone.paper.claims import CLAIMS
 from hamiltone.paper.judge import Verdict
+from hamiltone.paper.measure.study import ROUNDS
 from hamiltone.paper.pages import findings_blocks, results_page, verdict_table, write_pages
 from hamiltone.paper.pages.gradient_views import in_words, sweep_list
 from hamiltone.paper.pages.items import ITEMS, expand, measurements
@@ -18,6 +19,7 @@ from hamiltone.paper.pages.twin_views import by_verdict, quality_list
 from hamiltone.paper.reference import Printed, reference
 from hamiltone.paper.results import (
     METRICS,
+    MODEL_SPEEDS,
     TYPES,
     LayerSpeed,
     LayerSpeeds,
@@ -194,6 +196,17 @@ def test_the_readme_claims_what_was_measured(stored):
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     assert seeds == {4} and "from four seeds are level by PESQ, STOI and SI-SDR; by the composite measures" in text
     assert "[docs/findings.md](docs/findings.md) has the measurements" in text
+
+
+def test_the_words_of_the_findings_about_rounds_and_starts_are_true_of_the_results(stored):
+    text = " ".join((ROOT / "docs" / "findings.md").read_text("utf-8").split())
+    timed = [one.speedup for one in stored["layer-speed"].result.lengths]
+    timed += [one.ratio for name in MODEL_SPEEDS for one in stored[name].result.ratios]
+    fewer = any(one.groups < ROUNDS for one in timed)
+    assert ("Some of the timings kept in results/ are older than this rule and have fewer rounds" in text) == fewer
+    starts = [start.same_weights.matrix for start in stored["gradients"].result.start.values()]
+    positive = all(number > 0 for matrix in starts for line in matrix for number in line)
+    assert positive and "all six correlations are positive with either scale" in text
 
 
 def test_a_page_that_somebody_else_wrote_is_not_replaced(tmp_path):
