@@ -92,7 +92,7 @@ def test_a_clip_that_fails_when_it_is_done_again_loses_its_file(tmp_path):
 
 
 def test_the_reason_of_a_failure_is_the_same_each_time(tmp_path, monkeypatch):
-    """Parts and results have temporary files with random names, of which a manifest must not depend."""
+    """Parts and results have temporary files with random names, on which a manifest must not depend."""
     path = clips.write_clip(tmp_path / "one.wav", 0, seconds=1.0)
     shard = clips.shard(tmp_path / "a.tar", [path])
     shard.write_bytes(b"no sound" + shard.read_bytes()[8:])
