@@ -43,7 +43,7 @@ kill: .venv/developing
 bench: .venv/developing
 	$(BIN)/python tools/bench.py
 
-# The paper's tables and figures in full (about an hour); `hamiltone reproduce all --quick` takes minutes.
+# The paper's tables and figures in full (about two hours); `hamiltone reproduce all --quick` takes minutes.
 # DATA=VoiceBank measures on recordings, as the results of this repository were.
 tables: .venv/developing
 	$(BIN)/hamiltone reproduce all pages $(if $(DATA),--data $(DATA))

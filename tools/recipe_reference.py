@@ -72,7 +72,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
     ),
     (
         "Images",
-        'For `task = "vision"`. The data set the keys `classes` and `size` of the model.',
+        'For `task = "vision"`. The keys `classes` and `size` of the model follow from the data.',
         (
             ("[data]", VisionData),
             ("[data.augmentation]", Augmentation),
@@ -82,7 +82,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, type], ...]], ...] = (
     ),
     (
         "Text",
-        'For `task = "text"`. The data set the keys `classes` and `vocabulary` of the model.',
+        'For `task = "text"`. The keys `classes` and `vocabulary` of the model follow from the data.',
         (("[data]", TextData), ("[loss]", CrossEntropy), ("[model]", TextConfig)),
     ),
 )

@@ -160,6 +160,15 @@ def test_samples_of_a_shard_have_the_fields_of_their_json_and_texts(tmp_path, cl
         assert file.read(first.clip.byte_count) == clip.read_bytes()
 
 
+def test_a_member_without_a_suffix_makes_no_field_without_a_name(tmp_path, clip):
+    (tmp_path / "one").write_text("a note")
+    with tarfile.open(tmp_path / "s.tar", "w") as tar:
+        tar.add(clip, "one.wav")
+        tar.add(tmp_path / "one", "one")
+    (row,) = list_rows(tmp_path / "s.tar", tmp_path / "out")
+    assert row.clip is not None and row.fields == {"shard": "s.tar", "key": "one"}
+
+
 @pytest.mark.parametrize("share", [0.5, 0.75, 0.98, 1.0])
 def test_a_shard_that_ends_in_the_middle_gives_what_it_holds_and_a_fault(tmp_path, clip, share):
     source = clips.shard(tmp_path / "a.tar", [clip] * 4)

@@ -10,6 +10,7 @@ import pytest
 import clips
 from hamiltone.corpus import Clip, EnhanceStage, Result
 from hamiltone.corpus.columns import batch_clips, clip_columns, column_results, result_columns
+from hamiltone.errors import InputError
 
 MODEL = "compact"
 
@@ -37,6 +38,18 @@ def test_the_stage_takes_batches_as_dictionaries_of_columns(source, tmp_path):
     assert batch["text"].tolist() == ["x", "y", "z"]
     assert [bool(error) for error in batch["error"]] == [False, False, True]
     assert all((tmp_path / "out" / path).is_file() for path in batch["enhanced_filepath"][:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("seconds", "a column 'seconds', which the stage writes itself"), ("audio", "a column audio_filepath, got audio")],
+)
+def test_a_batch_whose_columns_would_be_lost_or_name_no_clips_is_refused(source, tmp_path, name, words):
+    paths = np.array([str(sorted(source.rglob("*.wav"))[0])])
+    batch = {name: paths} if name == "audio" else {"audio_filepath": paths, name: np.array([1.0])}
+    with pytest.raises(InputError, match=words):
+        EnhanceStage(tmp_path / "out", model=MODEL)(batch)
+    assert not list((tmp_path / "out").rglob("*.flac"))
 
 
 def test_a_clip_with_the_id_of_another_one_does_not_replace_its_file(source, tmp_path):
@@ -92,7 +105,7 @@ def test_a_clip_that_fails_when_it_is_done_again_loses_its_file(tmp_path):
 
 
 def test_the_reason_of_a_failure_is_the_same_each_time(tmp_path, monkeypatch):
-    """Parts and results have temporary files with random names, of which a manifest must not depend."""
+    """Parts and results have temporary files with random names, on which a manifest must not depend."""
     path = clips.write_clip(tmp_path / "one.wav", 0, seconds=1.0)
     shard = clips.shard(tmp_path / "a.tar", [path])
     shard.write_bytes(b"no sound" + shard.read_bytes()[8:])

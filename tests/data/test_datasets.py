@@ -155,7 +155,7 @@ def test_remixed_speech_is_that_of_its_pair(audio: PairAudio) -> None:
 
 
 class Numbers(Segments):
-    """Gives its items back."""
+    """Returns the numbers of its items."""
 
     def make(self, rng: np.random.Generator, item: int) -> tuple[np.ndarray, np.ndarray]:
         return np.full(1, item, np.float32), np.full(1, item, np.float32)

@@ -13,7 +13,7 @@ CLEAN, NOISY = FOLDERS["train"]
 
 @pytest.fixture
 def copy(corpus: Path, tmp_path: Path) -> Path:
-    """A corpus that may be spoilt."""
+    """A copy of the corpus, which a test may damage."""
     return Path(shutil.copytree(corpus, tmp_path / "copy"))
 
 

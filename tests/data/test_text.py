@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from corpora import real_data
@@ -87,6 +89,8 @@ def test_nothing_held_out_is_trained_on_even_as_a_part():
     hidden = {sentence.words for sentence in held_out}
     for sentence in train:
         assert not set(phrases[sentence.words]) <= hidden
+    longest = sum(words in owners for words, owners in phrases.items())
+    assert f"its {longest:,} longest texts" in (Path(__file__).parents[2] / "docs" / "text.md").read_text()
 
 
 def test_the_held_out_part_does_not_depend_on_order_and_can_be_too_small():

@@ -101,7 +101,7 @@ def _weights(folder: Path) -> dict[str, np.ndarray]:
 
 
 def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> None:
-    """Meet a job at so many moments, and enter what came of it."""
+    """Send signals to a job at this many moments, and count what came of it."""
     rng = np.random.default_rng((seed, len(job.name)))
     job.prepare(folder)
     started = time.monotonic()
@@ -231,7 +231,7 @@ JOBS = {"enhance": enhance_job, "in place": in_place_job, "train": train_job}
 
 
 def kill(moments: int, seed: int, names: Sequence[str] = tuple(JOBS)) -> Counts:
-    """So many moments in all, spread evenly over the commands."""
+    """Send this many signals in all, spread evenly over the commands."""
     import torch
 
     import hamiltone.runtime

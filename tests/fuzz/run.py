@@ -43,7 +43,7 @@ class State:
     faults: list[str] = field(default_factory=list)
 
     def count(self, number: int, code: int | None, fault: str) -> None:
-        """Enter the next case."""
+        """Count the next case."""
         kind = kind_of(number)
         self.done = number + 1
         self.kinds[kind] += 1

@@ -87,7 +87,7 @@ def test_the_preset_for_streams_keeps_its_promises() -> None:
     assert sum(parameter.numel() for parameter in enhancer.parameters()) <= 100_000
 
 
-@pytest.mark.parametrize("changes", [{"stride": 7}, {"kernel_size": 7}, {"heads": 3}, {"decay": 1.0}])
+@pytest.mark.parametrize("changes", [{"stride": 7}, {"kernel_size": 7}, {"heads": 3}, {"decay": 1.0}, {"decay": 0.0}])
 def test_sizes_that_do_not_fit_are_refused(changes: dict[str, float]) -> None:
     with pytest.raises(InputError):
         replace(SMALL, **changes)

@@ -290,7 +290,7 @@ def test_after_an_error_the_stream_begins_anew():
 
 
 def test_threads_may_share_a_stream():
-    """One feeds it, another resets it at any moment; what comes out is as long as what goes in, and then as ever."""
+    """One feeds it, another resets it at any moment; no sample is lost, and afterwards the stream works as usual."""
     sound = speech(48_000, 0.5)
     stream, expected = Stream(48_000), run(Stream(48_000), sound, [777])
     done, errors = threading.Event(), []

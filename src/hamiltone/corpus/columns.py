@@ -1,12 +1,14 @@
 """Clips and results as columns: what batches of Ray Data are made of."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from hamiltone.corpus.inputs import Clip, default_id
+from hamiltone.errors import InputError
 
 RATINGS = ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")
 _TEXT = ("id", "enhanced_filepath", "note", "error", "worker", "fingerprint")
@@ -55,6 +57,15 @@ def batch_clips(batch: dict[str, Any]) -> list[Clip]:
         name = default_id(path, offset, duration) if id is None else str(id)
         clips.append(Clip(name, path, first or 0, count, suffix, offset, duration))
     return clips
+
+
+def check_columns(batch: Iterable[str]) -> None:
+    """Raise an `InputError` if no column names the clips, or if a `Result` would replace one other than `id`."""
+    names = list(batch)
+    if "audio_filepath" not in names:
+        raise InputError(f"expected a column audio_filepath, got {', '.join(names) or 'none'}")
+    if taken := [entry.name for entry in fields(Result) if entry.name in names and entry.name != "id"]:
+        raise InputError(f"the batch has a column {taken[0]!r}, which the stage writes itself; rename it")
 
 
 def clip_columns(clips: list[Clip]) -> dict[str, list[Any]]:

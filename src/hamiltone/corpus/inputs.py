@@ -260,7 +260,7 @@ def _sample(shard: Path, shard_name: str, key: str, members: list[tarfile.TarInf
 
 
 def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]:
-    """What a member that is not audio adds to the fields; members that are not text are ignored."""
+    """What a member that is not audio adds to the fields; those that are not text, or have no suffix, are ignored."""
     with shard.open("rb") as file:
         file.seek(member.offset_data)
         content = file.read(member.size)
@@ -269,4 +269,6 @@ def _fields(shard: Path, member: tarfile.TarInfo, suffix: str) -> dict[str, Any]
         value = json.loads(text) if suffix == "json" else text
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {suffix: value}
+    if isinstance(value, dict):
+        return value
+    return {suffix: value} if suffix else {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hamiltone.atomic import sync_folder
-from hamiltone.corpus.columns import Result, batch_clips, result_columns
+from hamiltone.corpus.columns import Result, batch_clips, check_columns, result_columns
 from hamiltone.corpus.inputs import Clip, fingerprint
 from hamiltone.corpus.measures import estimate_noise, rate_speech
 from hamiltone.corpus.parts import as_file
@@ -91,10 +91,12 @@ class EnhanceStage:
         """Enhance a batch of Ray Data: the columns of `Result` join it, NaN and "" standing for None.
 
         A clip that has the id of another one of this or an earlier batch is an error. Only this process is looked at.
+        A batch without `audio_filepath`, or with a column that would be replaced, raises an `InputError`.
 
         Shape:
             batch: arrays ``(N,)`` by column: `audio_filepath`, and optionally the other fields of `Clip`
         """
+        check_columns(batch)
         results = [self._enhance_if_new(clip) for clip in batch_clips(batch)]
         return {**batch, **result_columns(results)}
 

@@ -96,7 +96,12 @@ def _normalise(response: Signal) -> Signal:
 
 
 class RecordedRooms:
-    """Draws from the audio files under a folder, decoding one at a time."""
+    """Draws from the audio files under a folder, decoding one at a time.
+
+    Args:
+        folder: Where the impulse responses are, with its subfolders.
+        skip: Whether to leave broken files out instead of raising an `InputError`.
+    """
 
     def __init__(self, folder: Path, *, skip: bool = False) -> None:
         self._paths = FileRecordings(audio_files(folder), skip=skip).paths

@@ -38,6 +38,9 @@ def split_words(sentence: str) -> Words:
 class Vocabulary:
     """Words by number: 0 is padding, 1 is any unknown word.
 
+    Args:
+        words: The words in the order of their numbers: `PADDING_WORD`, `UNKNOWN_WORD`, then distinct others.
+
     >>> vocabulary = Vocabulary.of([("a", "good", "film"), ("a", "bad", "film")])
     >>> vocabulary.encode(("a", "great", "film")).tolist()
     [2, 1, 3]

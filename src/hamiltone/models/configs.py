@@ -180,7 +180,7 @@ class RowConfig:
     stride: int = 4
     """Bins that become one row of the encoder."""
     decay: float = 0.97
-    """Decay per frame of the running level that the network sees; 0 is the level of the whole recording."""
+    """Decay per frame of the running level that the network sees, between 0 and 1."""
     exponent: float = 0.3
     """The power to which magnitudes are raised in the features."""
     mask_limit: float = 1.2
@@ -224,9 +224,9 @@ class VisionConfig:
     dropout: float = 0.1
     """Probability with which whole quaternions and attention weights are dropped."""
     classes: int = 100
-    """Classes; the data set it."""
+    """How many classes there are; training takes it from the data."""
     size: int = 32
-    """Pixels of a side; the data set it."""
+    """Pixels of a side; training takes it from the data."""
     mean: tuple[float, float, float] = (0.507, 0.487, 0.441)
     """Mean of the red, green and blue of all images."""
     std: tuple[float, float, float] = (0.267, 0.256, 0.276)
@@ -252,7 +252,7 @@ class TextConfig:
     attention: str = "shared"
     """The name of the score rule in `hamiltone.nn.rules`, or your own as `package.module:Name`."""
     vocabulary: int = 2
-    """Words; the data set it."""
+    """How many words there are; training takes it from the data."""
     dim: int = 32
     """Quaternions of a position in the attention."""
     feed_forward: int = 128
@@ -266,7 +266,7 @@ class TextConfig:
     embedding_dropout: float = 0.1
     """Probability with which quaternions of the embedding are dropped."""
     classes: int = 2
-    """Classes; the data set it."""
+    """How many classes there are; training takes it from the data."""
     limit: int = 64
     """Words of a sentence at most."""
 
@@ -321,7 +321,7 @@ def _short(value: Any) -> str:
 
 def _check_heads(heads: int, dim: int) -> None:
     if heads < 1 or dim % heads:
-        raise InputError(f"heads must divide the {dim} quaternions of the Transformer, got {heads}")
+        raise InputError(f"heads must divide the {dim} quaternions of a position, got {heads}")
 
 
 SpeechConfig = EnhancerConfig | CompactConfig | RowConfig

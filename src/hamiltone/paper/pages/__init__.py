@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hamiltone import markdown
+from hamiltone.atomic import write_text
 from hamiltone.errors import InputError
 from hamiltone.paper.claims import CLAIMS, judge_claim
 from hamiltone.paper.judge import Judgement
@@ -34,19 +35,19 @@ def write_pages(results: Path, docs: Path) -> list[Path]:
     page, findings = docs / "RESULTS.md", docs / "findings.md"
     if page.exists() and not page.read_text("utf-8", "replace").startswith(_HEADING):
         raise InputError(f"{page} was not written by hamiltone reproduce; give another --docs")
+    texts = {page: results_page(evidence)}
     try:
+        if findings.exists():
+            texts[findings] = markdown.fill_blocks(findings.read_text("utf-8"), findings_blocks(evidence))
         docs.mkdir(parents=True, exist_ok=True)
-        page.write_text(results_page(evidence), "utf-8")
         for picture in filter(None, (item.view(evidence).picture for item in ITEMS.values())):
             (docs / picture).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(results / picture, docs / picture)
-        if not findings.exists():
-            return [page]
-        text = markdown.fill_blocks(findings.read_text("utf-8"), findings_blocks(evidence))
-        findings.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"cannot write below {docs}: {error.strerror}") from error
-    return [page, findings]
+    for path, text in texts.items():
+        write_text(path, text)
+    return list(texts)
 
 
 def findings_blocks(evidence: Evidence) -> dict[str, str]:
