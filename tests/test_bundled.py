@@ -14,6 +14,7 @@ from hamiltone import models, weights
 from hamiltone.data.noise import coloured
 from hamiltone.data.synthetic import speech
 from hamiltone.errors import InputError
+from hamiltone.evaluation import read_report
 from hamiltone.metrics import compute, si_sdr
 from hamiltone.runtime.onnx_graph import OnnxGraph
 
@@ -87,6 +88,13 @@ def test_a_bundled_graph_was_made_of_the_bundled_checkpoint(name) -> None:
     assert about.checkpoint == hashlib.sha256(weights.bundled()[model].read_bytes()).hexdigest(), "run make graphs"
     assert (about.preset, about.precision, about.licence) == (model, "float32", "Apache-2.0")
     assert (about.kind == "step") == (model == "live" and not window)
+
+
+@pytest.mark.parametrize("name", ["compact", "compact-hamilton", "compact-shared", "live"])
+def test_the_kept_scores_are_those_of_the_bundled_checkpoint(name) -> None:
+    """Reports that are older than the entry do not say whose scores they are."""
+    kept = read_report(Path(__file__).parents[1] / "results" / f"evaluate-{name}.json").checkpoint
+    assert kept in ("", hashlib.sha256(weights.bundled()[name].read_bytes()).hexdigest()), "score the new weights"
 
 
 def test_no_other_graphs_are_bundled() -> None:

@@ -21,13 +21,13 @@ from hamiltone.nn import HamiltonAttention, QRotary, SharedScoreAttention
 SMALL = Setting(batch=2, length=10, dim=4, heads=2, trials=6)
 
 
-@pytest.mark.parametrize("positions", [None, QRotary()])
+@pytest.mark.parametrize(("positions", "pooling"), [(None, 1), (QRotary(), 1), (None, 2)])
 @pytest.mark.parametrize("kind", [SharedScoreAttention, HamiltonAttention])
-def test_the_gradient_is_the_change_of_the_loss_with_a_score(kind, positions):
-    attention = kind(4, 2, positions=positions).double()
-    x = torch.randn(1, 6, 4, 4, dtype=torch.float64)
+def test_the_gradient_is_the_change_of_the_loss_with_a_score(kind, positions, pooling):
+    attention = kind(4, 2, positions=positions, pooling=pooling).double()
+    x = torch.randn(1, 8, 4, 4, dtype=torch.float64)
     gradient = score_gradient(attention, x)
-    q, k, v = attention.project(x, x)
+    q, k, v = attention.project(x, x.unflatten(1, (-1, pooling)).mean(2))
     q, k = attention.place(q, k)
 
     def loss(scores):

@@ -1,4 +1,5 @@
 import csv
+import hashlib
 import json
 import math
 import sys
@@ -15,6 +16,7 @@ from hamiltone.errors import InputError
 from hamiltone.evaluation import (
     FileScores,
     Folder,
+    ModelName,
     Report,
     Unprocessed,
     compare,
@@ -23,6 +25,7 @@ from hamiltone.evaluation import (
     scoring,
     write_report,
 )
+from hamiltone.weights import bundled
 
 RATE = 16_000
 NAMES = ("sisdr", "ssnr")
@@ -122,13 +125,26 @@ def test_a_silent_clip_does_not_stop_the_run(folders):
 
 
 def test_a_report_survives_its_file(folders, tmp_path):
-    report = Report("x", NAMES, (FileScores("a", math.nan, 1.0, {"sisdr": 1.5, "ssnr": math.nan}, {"ssnr": "why"}),))
+    files = (FileScores("a", math.nan, 1.0, {"sisdr": 1.5, "ssnr": math.nan}, {"ssnr": "why"}),)
+    report = Report("x", NAMES, files, "5ea1")
     table = write_report(tmp_path / "x.json", report)
     again = read_report(tmp_path / "x.json")
     assert repr(again) == repr(report)
     (row,) = csv.DictReader(table.read_text().splitlines())
     assert row["sisdr"] == "1.5" and row["reasons"] == "why"
     assert json.loads((tmp_path / "x.json").read_text())["summary"]["ssnr"] is None
+
+
+@pytest.mark.parametrize("name", ["compact", "compact-shared", "live"])
+def test_a_report_names_the_checkpoint_by_its_content_also_of_a_graph(folders, name):
+    path = bundled()[name]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert ModelName(name).checkpoint == ModelName(str(path)).checkpoint == digest
+    common = ["evaluate", "--noisy", str(folders / "noisy"), "--clean", str(folders / "clean"), "--metrics", "sisdr"]
+    out = folders / "report.json"
+    assert CliRunner().invoke(app, [*common, "--workers", "1", "--model", name, "-o", str(out)]).exit_code == 0
+    assert json.loads(out.read_text())["checkpoint"] == digest == read_report(out).checkpoint
+    assert Unprocessed().checkpoint == Folder(folders / "noisy").checkpoint == ""
 
 
 def test_the_command_writes_reports_and_compares_them(folders):

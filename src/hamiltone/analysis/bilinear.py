@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hamiltone.nn import QAttention
+from hamiltone.nn.pooling import pooled
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ def homogeneity(attention: QAttention, x: Tensor) -> float:
     """
 
     def size(y: Tensor) -> float:
-        q, k, _ = attention.project(y, y)
+        q, k, _ = attention.project(y, pooled(y, attention.pooling))
         return float(attention.rule.scores(q, k).norm())
 
     return size(2 * x) / size(x)

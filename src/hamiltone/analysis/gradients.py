@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from hamiltone.analysis.statistics import Spread, spread
 from hamiltone.nn import QAttention
+from hamiltone.nn.pooling import pooled
 from hamiltone.nn.rules import SCALES, make_rule
 
 Loss = Callable[[Tensor], Tensor]
@@ -89,9 +90,9 @@ def score_gradient(attention: QAttention, x: Tensor, loss: Loss = mean_square) -
 
     Shape:
         x: ``(B, N, 4, C)``
-        returns: ``(B, H, S, N, N)``, S = 1 or 4
+        returns: ``(B, H, S, N, M)``, S = 1 or 4, M = N unless keys are pooled
     """
-    q, k, v = attention.project(x, x)
+    q, k, v = attention.project(x, pooled(x, attention.pooling))
     q, k = attention.place(q, k)
     scores = attention.rule.scores(q, k).detach().requires_grad_()
     maps = scores.softmax(-1)

@@ -86,7 +86,7 @@ def evaluate(
             workers=workers or os.cpu_count() or 1,
             progress=progress,
         )
-    report = evaluation.Report(str(system), names, tuple(files))
+    report = evaluation.Report(str(system), names, tuple(files), system.checkpoint)
     if out:
         evaluation.write_report(out, report)
     if as_json:

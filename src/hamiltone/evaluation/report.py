@@ -24,11 +24,12 @@ _FIRST, _LAST = ("file", "snr", "seconds"), "reasons"  # columns of the table
 
 @dataclass(frozen=True)
 class Report:
-    """A system's scores on a test set."""
+    """A system's scores on a test set; `checkpoint` is the SHA-256 of the model's, if it is one of ours."""
 
     system: str
     metrics: tuple[str, ...]
     files: tuple[FileScores, ...]
+    checkpoint: str = ""
 
     def values(self, metric: str) -> list[float]:
         """The score of every file, NaN if it has none."""
@@ -81,6 +82,7 @@ def to_json(report: Report) -> dict[str, Any]:
     """The report as plain data; a missing score is null."""
     return {
         "system": report.system,
+        "checkpoint": report.checkpoint or None,
         "metrics": list(report.metrics),
         "summary": {name: interval and asdict(interval) for name, interval in report.summary().items()},
         "by_snr": {
@@ -156,7 +158,7 @@ def read_report(path: Path) -> Report:
             )
             for file in content["files"]
         )
-        report = Report(content["system"], tuple(content["metrics"]), files)
+        report = Report(content["system"], tuple(content["metrics"]), files, content.get("checkpoint") or "")
         for metric in report.metrics:
             report.values(metric)  # every file has every score
         return report

@@ -3,6 +3,7 @@
 The output is never aligned with the reference in sign, level or time before it is scored.
 """
 
+import hashlib
 import math
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,8 @@ def default_metrics(clean: Path | None) -> tuple[str, ...]:
 class Unprocessed:
     """The noisy input itself."""
 
+    checkpoint = ""
+
     def __str__(self) -> str:
         return "unprocessed"
 
@@ -50,6 +53,7 @@ class Folder:
     """Results of any system, in files named as the noisy ones."""
 
     path: Path
+    checkpoint = ""
 
     def __post_init__(self) -> None:
         audio_files(self.path)  # raises if the folder does not exist or is empty
@@ -84,6 +88,17 @@ class ModelName:
 
     def __str__(self) -> str:
         return self.name or "default"
+
+    @property
+    def checkpoint(self) -> str:
+        """The SHA-256 of the checkpoint; a graph carries that of the one it was exported from."""
+        from hamiltone.runtime.backend import GRAPH_SUFFIX, model_file
+        from hamiltone.runtime.onnx_graph import OnnxGraph
+
+        file = model_file(self.name)
+        if file.suffix.lower() == GRAPH_SUFFIX:
+            return OnnxGraph(file, threads=1).description.checkpoint
+        return hashlib.sha256(file.read_bytes()).hexdigest()
 
     def sample_rate(self, pair: Pair) -> int:
         """The sample rate of the noisy file."""

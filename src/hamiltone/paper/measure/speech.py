@@ -85,4 +85,5 @@ def _evaluate(study: Study, root: Path) -> None:
     for system in systems:
         if str(system) not in there:
             files = evaluate(noisy, clean, system, metrics=METRICS, workers=2)
-            write_report(study.kept / f"evaluate-{system}.json", Report(str(system), METRICS, tuple(files)))
+            report = Report(str(system), METRICS, tuple(files), system.checkpoint)
+            write_report(study.kept / f"evaluate-{system}.json", report)

@@ -85,8 +85,9 @@ def finish(run: AblationRun) -> None:
         return
     train(run)
     clean, noisy = (run.data / folder for folder in FOLDERS["test"])
-    files = evaluate(noisy, clean, ModelName(str(run.checkpoint)), metrics=METRICS)
-    write_report(run.scores, Report(run.folder.name, METRICS, tuple(files)))
+    system = ModelName(str(run.checkpoint))
+    files = evaluate(noisy, clean, system, metrics=METRICS)
+    write_report(run.scores, Report(run.folder.name, METRICS, tuple(files), system.checkpoint))
 
 
 def _is_of(run: AblationRun, header: Header) -> bool:
