@@ -9,7 +9,7 @@ import soundfile
 
 from enhancers import fixed_mask
 from hamiltone.audio import media_reader
-from hamiltone.audio.completeness import is_joined, ogg_streams
+from hamiltone.audio.completeness import hides_another, is_joined, ogg_streams
 from hamiltone.audio.io import open_reader, probe
 from hamiltone.audio.sound_file import SoundFileReader
 from hamiltone.errors import InputError
@@ -82,6 +82,21 @@ def test_without_pyav_the_rest_is_missed_aloud(tmp_path: Path, name: str, monkey
     assert (tmp_path / name).read_bytes() == before
     assert reason in str(enhance_file(tmp_path / name, tmp_path / "b.wav", model=model).note)
     assert soundfile.info(tmp_path / "b.wav").duration == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.rf64", "a.aiff", "a.caf", "a.w64"])
+def test_what_follows_a_file_of_chunks_is_missed_aloud(tmp_path: Path, name: str) -> None:
+    path, model = tmp_path / name, TorchGain(fixed_mask(0.5))
+    write(path, 1)
+    assert not hides_another(path)
+    before = join(path, 1, 2)
+    reason = "several files in one, of which only the first is read"
+    with pytest.raises(InputError, match=f"is not overwritten, since it is {reason}; choose another output"):
+        enhance_file(path, path, model=model, overwrite=True)
+    assert path.read_bytes() == before
+    for result in (tmp_path / f"b{path.suffix}", tmp_path / "c.flac"):
+        assert enhance_file(path, result, model=model).note == reason
+        assert soundfile.info(result).frames == RATE
 
 
 def test_streams_side_by_side_are_not_joined(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -164,6 +165,41 @@ def test_chapters_a_time_code_and_other_data_are_all_kept(
     assert (chapters(path), packets(path, "data") if places else []) == before
     with av.open(str(path)) as container:
         assert "01:00:00:00" in [stream.metadata.get("timecode") for stream in container.streams.data]
+
+
+def restamp(source: Path, path: Path, change: Callable[[int], int]) -> Path:
+    """A copy of a video, in which `change` says the time of every packet of the picture in milliseconds."""
+    with av.open(str(source)) as video, av.open(str(path), "w") as container:
+        copies = {stream.index: container.add_stream_from_template(stream) for stream in video.streams}
+        for packet in video.demux():
+            if packet.size:
+                if packet.stream.type == "video":
+                    packet.pts = packet.dts = change(round(packet.dts * packet.time_base * 1000))
+                    packet.time_base = Fraction(1, 1000)
+                packet.stream = copies[packet.stream_index]
+                container.mux(packet)
+    return path
+
+
+def test_pictures_with_the_same_time_stamp_are_all_copied(tmp_path: Path) -> None:
+    source = restamp(make_video(tmp_path / "b.mkv"), tmp_path / "a.mkv", lambda time: time - 40 * (time == 1000))
+    assert copy(source, tmp_path / "a.mp4")[1] == ""
+    before, after = packets(source), packets(tmp_path / "a.mp4")
+    assert [content for _, content in after] == [content for _, content in before]
+    times = [time for time, _ in after]
+    assert before[24][0] == before[25][0] and np.all(np.diff(times) > 0)
+    assert np.allclose(times, [time for time, _ in before], atol=1e-3)
+    assert copy(source, tmp_path / "c.mkv")[1] == ""
+    assert packets(tmp_path / "c.mkv") == before
+
+
+def test_pictures_whose_time_starts_again_are_refused_in_one_line(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "a.ts", "mpeg2video", "mp2")
+    path.write_bytes(2 * path.read_bytes())
+    with pytest.raises(InputError, match=r"b\.ts: cannot write: the source's time stamps start again midway"):
+        copy(path, tmp_path / "b.ts")
+    copy(path, tmp_path / "b.wav")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.ts", "b.wav"}
 
 
 def test_the_codec_of_the_sound_changes_where_the_format_or_ffmpeg_cannot_hold_it(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import csv
 import hashlib
 import json
 import math
+import os
 import sys
 from importlib import import_module
 
@@ -62,6 +63,18 @@ def test_scores_are_those_of_the_metrics_called_directly(folders):
 def test_processes_do_not_change_the_scores(folders):
     arguments = (folders / "noisy", folders / "clean", Folder(folders / "halved"))
     assert evaluate(*arguments, metrics=NAMES, workers=2) == evaluate(*arguments, metrics=NAMES)
+
+
+class _Deadly(Unprocessed):
+    """Ends the process that receives it."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def test_a_process_that_is_ended_is_one_line(folders):
+    with pytest.raises(InputError, match=r"^a process that scored files was ended, .*; choose fewer workers$"):
+        evaluate(folders / "noisy", folders / "clean", _Deadly(), metrics=NAMES, workers=2)
 
 
 def test_the_output_is_never_aligned_with_the_reference(folders):

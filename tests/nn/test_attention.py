@@ -350,10 +350,10 @@ def test_attention_shows_its_sizes_in_quaternions() -> None:
     assert "4, heads=2, rule=SharedScore, dropout=0.0" in repr(SharedScoreAttention(DIM, HEADS))
 
 
-@pytest.mark.parametrize("heads", [3, 0, 8])
-def test_heads_must_divide_the_quaternions(heads: int) -> None:
-    with pytest.raises(ValueError, match=rf"heads must divide dim, got {heads} heads for 4 quaternions"):
-        SharedScoreAttention(DIM, heads)
+@pytest.mark.parametrize(("dim", "heads"), [(DIM, 3), (DIM, 0), (DIM, 8), (0, 2)])
+def test_heads_must_divide_the_quaternions(dim: int, heads: int) -> None:
+    with pytest.raises(ValueError, match=rf"heads must divide dim, got {heads} heads for {dim} quaternions"):
+        SharedScoreAttention(dim, heads)
 
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0])

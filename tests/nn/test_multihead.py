@@ -189,6 +189,8 @@ def test_wrong_masks_are_refused(name: str) -> None:
 def test_wrong_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"multiple of 4 \* num_heads, got 20 and 2 heads"):
         SharedScoreMultihead(20, 2)
+    with pytest.raises(ValueError, match=r"multiple of 4 \* num_heads, got 0 and 2 heads"):
+        SharedScoreMultihead(0, 2)
     layer, (q, k, v) = twins()[0], inputs()
     with pytest.raises(ValueError, match=r"key must be \(B, N, 16\), or without the batch axis in all three"):
         layer(q, k[0], v)

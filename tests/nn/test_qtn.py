@@ -95,6 +95,7 @@ def test_local_dropout_acts_in_training_only() -> None:
     ("options", "message"),
     [
         ({"heads": 3}, "heads must divide dim, got 3 heads for 4 quaternions"),
+        ({"dim": 0}, "heads must divide dim, got 2 heads for 0 quaternions"),
         ({"kernel_size": 2}, "expected an odd kernel and a positive radius, got 2 and 8"),
         ({"radius": 0}, "expected an odd kernel and a positive radius, got 3 and 0"),
         ({"dropout": 1.5}, r"dropout must lie in \[0, 1\), got 1.5"),

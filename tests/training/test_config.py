@@ -83,6 +83,10 @@ def test_an_override_replaces_one_key(override, key, value):
         ("model.channels=few", "model: channels: should be a valid integer"),
         ("model.preset=qconformer", "model: expected either a preset or a family"),
         ("model={preset='qcon'}", "model: there is no preset 'qcon'"),
+        ("data.segment=1" + 30 * "0", "data.segment: should be less than or equal to 16777216"),
+        ("data.length=1" + 30 * "0", "data.length: should be less than or equal to 100000000"),
+        ("seed=" + 5000 * "1", "seed: "),
+        ("optimiser.lr=0x" + 5000 * "f", "optimiser.lr: "),
         ("optimiser.lr.high=1", "optimiser.lr.high: lr is a value, not a table"),
         ("optimiser.lr", "expected key=value such as optimiser.lr=1e-4, got 'optimiser.lr'"),
         ("=1", "expected key=value such as optimiser.lr=1e-4, got '=1'"),
@@ -92,7 +96,7 @@ def test_a_mistake_is_one_line_that_helps(override, message):
     with pytest.raises(InputError) as caught:
         load_recipe(TOY, [override])
     assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
 def test_a_missing_file_or_broken_toml_is_one_line(tmp_path):
@@ -102,6 +106,10 @@ def test_a_missing_file_or_broken_toml_is_one_line(tmp_path):
     broken.write_text("task = ")
     with pytest.raises(InputError, match="is not valid TOML"):
         load_recipe(broken)
+    for value in ("1" * 5000, "[{a = 0x" + "f" * 5000 + "}]", r'"a\u0000b"'):
+        broken.write_text(f"init = {value}")
+        with pytest.raises(InputError, match="is not valid TOML"):
+            load_recipe(broken)
     broken.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not valid TOML"):
         load_recipe(broken)

@@ -14,6 +14,7 @@ _BLOCK = 2**20  # bytes copied at a time
 _LEAST_BLOCK = 2**10
 _EXTENSIBLE, _EXTENDED = b"\xfe\xff", 40  # the format of a wav that names speakers, and the size of its description
 _SPEAKERS = slice(20, 40)  # of the description: the mask of the speakers, and what the samples are
+_STARTS = {b"RIFF", b"RIFX", b"RF64", b"BW64", b"FORM", b"caff", b"riff"}  # of a file, not of a chunk
 _WAVE_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")  # after four letters in the names of W64
 
 
@@ -145,6 +146,8 @@ def read_chunks(path: Path, layout: Layout) -> tuple[Chunks | None, str]:
         for number, chunk in enumerate(_walk(file, layout)):
             if number == MOST_PARTS:
                 return None, f"it has more than {MOST_PARTS} chunks, which cannot be copied"
+            if _starts_a_file(chunk):
+                break
             speakers = speakers or _description(file, chunk)[_SPEAKERS]
             if chunk.name in layout.regenerated:
                 continue
@@ -167,6 +170,8 @@ def _description(file: BinaryIO, chunk: Chunk) -> bytes:
 def _kept(file: BinaryIO, layout: Layout) -> Iterator[Chunk]:
     total = os.fstat(file.fileno()).st_size
     for chunk in _walk(file, layout):
+        if _starts_a_file(chunk):
+            return
         if chunk.name not in layout.regenerated:
             if chunk.place + chunk.size > total:
                 return
@@ -224,6 +229,15 @@ def end_of_samples(path: Path) -> int | None:
 def samples_chunk(file: BinaryIO, layout: Layout) -> Chunk | None:
     """The samples, if they are there."""
     return next((chunk for chunk in _walk(file, layout) if chunk.name == layout.samples), None)
+
+
+def is_followed(file: BinaryIO, layout: Layout) -> bool:
+    """Whether another file follows the chunks, as after ``cat a.wav b.wav``."""
+    return any(_starts_a_file(chunk) for chunk in _walk(file, layout))
+
+
+def _starts_a_file(chunk: Chunk) -> bool:
+    return chunk.name[:4] in _STARTS
 
 
 def _samples(file: BinaryIO, layout: Layout) -> Chunk:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from hamiltone.audio.chunks import layout_of, samples_chunk
+from hamiltone.audio.chunks import is_followed, layout_of, samples_chunk
 from hamiltone.audio.mp3 import sound_bytes
 
 _UNKNOWN = 0xFFFFFFFF
@@ -83,6 +83,13 @@ def is_joined(path: Path, format: str) -> bool:
     if format == "OGG":
         return ogg_streams(path) > _streams_at_the_start(path)
     return format == "FLAC" and _count(path, _FLAC) > 1
+
+
+def hides_another(path: Path) -> bool:
+    """Whether another file follows in this one, of a format that no decoder reads on: wav, aiff, CAF or W64."""
+    with path.open("rb") as file:
+        layout = layout_of(file)
+        return layout is not None and is_followed(file, layout)
 
 
 def ogg_streams(path: Path) -> int:

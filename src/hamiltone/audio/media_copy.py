@@ -1,6 +1,8 @@
 """The picture, subtitles, further sound tracks, tags and chapters of a media file, copied packet by packet by PyAV."""
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ _TECHNICAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "encoder
 _MOV_FORMATS = {"3gp", "mov", "mp4"}  # hold no data of an unknown codec
 _TIME_CODED = {"mov", "mp4"}  # FFmpeg makes a track of the time code in the tags of the picture
 _DAMAGED = "damaged: not all of its picture and other streams could be copied"
+_MOST_MOVED = 1  # second
 _NEVER_READ = 48  # AVDISCARD_ALL, with which a demuxer marks what it has read as chapters
 
 
@@ -32,6 +35,7 @@ class StreamCopy:
             others = [stream for stream in others if stream.disposition & av.stream.Disposition.attached_pic]
         self._others = [stream for stream in others if not self._is_made_anew(stream)]
         self._targets: dict[int, Any] = {}
+        self._times: dict[int, int] = {}  # the time stamp of the last packet of each target
         self._left_out: dict[int, str] = {}  # the kinds of streams that were not copied
         self._packets: Iterator[Any] = iter(())
         self._waiting: Any = None
@@ -131,8 +135,31 @@ class StreamCopy:
             if packet.is_corrupt:  # something before it is missing, as in the recording of a bad broadcast
                 self._add_note(_DAMAGED)
             if packet.size:
-                packet.stream = self._targets[packet.stream_index]
-                self._target.mux(packet)
+                self._mux(packet)
+
+    def _mux(self, packet: Any) -> None:
+        """Write a packet; a time stamp that does not follow the one before it is moved on, as FFmpeg does in a copy."""
+        stream = packet.stream = self._targets[packet.stream_index]
+        if packet.dts is not None:
+            time = floor(packet.dts * packet.time_base / stream.time_base + Fraction(1, 2))
+            after = self._times.get(stream.index, time - 1) + self._least_step(stream)
+            if time < after:
+                if (after - time) * stream.time_base > _MOST_MOVED:
+                    raise ValueError(
+                        "the source's time stamps start again midway, as in videos that were joined end to end; "
+                        "a wav of the sound can be written"
+                    )
+                ratio = packet.time_base / stream.time_base
+                packet.pts = max(round((packet.dts if packet.pts is None else packet.pts) * ratio), after)
+                packet.duration = round((packet.duration or 0) * ratio)
+                packet.dts, packet.time_base = after, stream.time_base
+            self._times[stream.index] = max(time, after)
+        self._target.mux(packet)
+
+    def _least_step(self, stream: Any) -> int:
+        """By how much a time stamp must exceed the one before it for FFmpeg to write it."""
+        loose = self._target.format.flags & self._av.format.Flags.ts_nonstrict.value
+        return 0 if loose or stream.type in ("subtitle", "data") else 1
 
     def _next(self) -> Any:
         try:

@@ -8,6 +8,7 @@ import math
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -252,6 +253,10 @@ def _score_all(
     with ProcessPoolExecutor(min(workers, len(pairs)), spawn, _register, (rules,)) as pool:
         try:
             yield from pool.map(score, pairs, chunksize=max(1, min(8, len(pairs) // (4 * workers))))
+        except BrokenProcessPool:
+            raise InputError(
+                "a process that scored files was ended, perhaps for lack of memory; choose fewer workers"
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # running files finish, no others start
             raise

@@ -102,7 +102,7 @@ class QAttention(nn.Module):
         pooling: int = 1,
     ) -> None:
         super().__init__()
-        if heads < 1 or dim % heads:
+        if heads < 1 or dim < 1 or dim % heads:
             raise ValueError(f"heads must divide dim, got {heads} heads for {dim} quaternions")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout must lie in [0, 1), got {dropout}")

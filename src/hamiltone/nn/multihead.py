@@ -59,7 +59,7 @@ class SharedScoreMultihead(nn.Module):
         positions: Positions | None = None,
     ) -> None:
         super().__init__()
-        if num_heads < 1 or embed_dim % (4 * num_heads):
+        if num_heads < 1 or embed_dim < 1 or embed_dim % (4 * num_heads):
             raise ValueError(f"embed_dim must be a multiple of 4 * num_heads, got {embed_dim} and {num_heads} heads")
         self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
         self.attention = SharedScoreAttention(

@@ -42,7 +42,7 @@ class QTNAttention(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if heads < 1 or dim % heads:
+        if heads < 1 or dim < 1 or dim % heads:
             raise ValueError(f"heads must divide dim, got {heads} heads for {dim} quaternions")
         if kernel_size % 2 == 0 or radius < 1:
             raise ValueError(f"expected an odd kernel and a positive radius, got {kernel_size} and {radius}")

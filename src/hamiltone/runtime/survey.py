@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hamiltone.audio.completeness import hides_another
 from hamiltone.audio.formats import AudioInfo, Block
 from hamiltone.audio.io import Reader, open_damaged, open_reader
 from hamiltone.audio.soxr_resampling import BlockResampler
@@ -140,6 +141,8 @@ def _read_through(source: Path, open_source: Callable[..., Reader], model_rate: 
             damage = (
                 'several files in one, of which only the first is read without PyAV: pip install "hamiltone[media]"'
             )
+        elif hides_another(source):
+            damage = "several files in one, of which only the first is read"
         elif reader.missing:
             damage = f"damaged or truncated: it is {reader.missing:.2f} s shorter than its header says"
         elif reader.damaged:

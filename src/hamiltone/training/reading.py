@@ -43,11 +43,26 @@ def read_recipe(path: Path, overrides: Iterable[str], kinds: Mapping[str, type[R
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file; an `InputError` says why it cannot be read."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return _loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot read the recipe {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # UTF-8, TOML or a number may be wrong
         raise InputError(f"{path} is not valid TOML: {error}") from None
+
+
+def _loads(text: str) -> dict[str, Any]:
+    """The content of TOML, without whole numbers that Python may be unable to print, and without null characters."""
+    content = tomllib.loads(text)
+    found: list[Any] = [content]
+    while found:
+        value = found.pop()
+        if isinstance(value, dict | list):
+            found += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and abs(value) >= 10**30:
+            raise ValueError("it holds a number of more than 30 digits")
+        elif isinstance(value, str) and "\0" in value:
+            raise ValueError("it holds a null character, which no name of a file may have")
+    return content
 
 
 def to_toml(recipe: Recipe) -> str:
@@ -120,8 +135,8 @@ def _parse_override(text: str) -> tuple[list[str], Any]:
     if not equals or not all(names):
         raise InputError(f"expected key=value such as optimiser.lr=1e-4, got {text!r}")
     try:
-        return names, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        return names, _loads(f"value = {value}")["value"]
+    except ValueError:
         return names, value.strip()
 
 
@@ -151,7 +166,7 @@ def _reason(error: ErrorDetails) -> str:
     if error["type"] == "union_tag_invalid":
         return f"kind must be one of {error['ctx']['expected_tags']}, got {error['ctx']['tag']!r}"
     return error["msg"].removeprefix("Value error, ").replace("Input should be", "should be") + (
-        f", got {error['input']!r}" if isinstance(error["input"], str | int | float | bool) else ""
+        f", got {error['input']!r:.200}" if isinstance(error["input"], str | int | float | bool) else ""
     )
 
 

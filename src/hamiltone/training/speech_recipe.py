@@ -18,6 +18,8 @@ from hamiltone.models.configs import to_json
 from hamiltone.training.config import Recipe, Table
 from hamiltone.training.reading import overlay, suggestion, use_rule
 
+_LONGEST = 2**24  # samples of a segment: 17 minutes
+_MOST = 10**8  # segments of an epoch: an order of them must fit into memory
 FAMILIES: dict[str, SpeechConfig] = {
     "paper": EnhancerConfig("conformer", "shared"),
     "compact": CompactConfig(),
@@ -70,13 +72,13 @@ class SyntheticData(Table):
 
     kind: Literal["synthetic"]
     """Synthetic speech and noise."""
-    segment: PositiveInt
+    segment: PositiveInt = Field(le=_LONGEST)
     """Samples of a training segment."""
-    length: PositiveInt
+    length: PositiveInt = Field(le=_MOST)
     """Segments of an epoch."""
-    held_out: PositiveInt = 32
+    held_out: PositiveInt = Field(default=32, le=_MOST)
     """Mixtures for validation."""
-    held_out_segment: PositiveInt = 32_000
+    held_out_segment: PositiveInt = Field(default=32_000, le=_LONGEST)
     """Samples of each of them."""
     variety: PlainVariety = PLAIN
     """How mixtures vary; see below. By default speech plus noise and nothing else."""
@@ -87,7 +89,7 @@ class _PairTable(Table):
     """The folder of the corpus."""
     cache: Path
     """Where decoded audio is kept."""
-    segment: PositiveInt
+    segment: PositiveInt = Field(le=_LONGEST)
     """Samples of a training segment."""
     held_out: tuple[str, ...] = HELD_OUT
     """The speakers whose recordings are for validation."""
@@ -109,7 +111,7 @@ class RemixedData(_PairTable):
 
     kind: Literal["remixed"]
     """Noisy and clean recordings, separated into speech and noise and remixed."""
-    length: PositiveInt | None = None
+    length: PositiveInt | None = Field(default=None, le=_MOST)
     """Segments of an epoch; by default one for each pair."""
     noise: tuple[Path, ...] = ()
     """Folders with more noise."""
@@ -128,15 +130,15 @@ class MixtureData(Table):
     """The folder with the folders of speech and noise."""
     cache: Path | None = None
     """Where decoded audio is kept; without it files are decoded whenever they are read."""
-    segment: PositiveInt
+    segment: PositiveInt = Field(le=_LONGEST)
     """Samples of a training segment."""
-    length: PositiveInt | None = None
+    length: PositiveInt | None = Field(default=None, le=_MOST)
     """Segments of an epoch; by default one for each recording of speech."""
     held_out: float = Field(default=0.02, gt=0, lt=1)
     """The share of speakers and of noises that is for validation."""
-    held_out_segment: PositiveInt = 160_000
+    held_out_segment: PositiveInt = Field(default=160_000, le=_LONGEST)
     """Samples of a mixture for validation."""
-    held_out_length: PositiveInt = 100
+    held_out_length: PositiveInt = Field(default=100, le=_MOST)
     """Mixtures for validation."""
     skip_faults: bool = False
     """Whether to leave faulty files out instead of refusing to train."""
