@@ -10,6 +10,7 @@ import soundfile
 from enhancers import fixed_mask
 from hamiltone.audio import media_reader
 from hamiltone.audio.completeness import hides_another, is_joined, ogg_streams
+from hamiltone.audio.formats import MEDIA_FORMATS
 from hamiltone.audio.io import open_reader, probe
 from hamiltone.audio.sound_file import SoundFileReader
 from hamiltone.errors import InputError
@@ -32,6 +33,18 @@ def write(path: Path, seconds: float, seed: int = 0) -> bytes:
 
 def join(path: Path, *seconds: float) -> bytes:
     path.write_bytes(b"".join([write(path, length, number) for number, length in enumerate(seconds)]))
+    return path.read_bytes()
+
+
+def write_media(path: Path, seconds: float, options: dict[str, str] | None = None) -> bytes:
+    format, codec = MEDIA_FORMATS[path.suffix]
+    with av.open(str(path), "w", format=format, options=options or {}) as container:
+        stream = container.add_stream(codec, rate=RATE, layout="mono")
+        frame = av.AudioFrame.from_ndarray(noise(1, round(seconds * RATE)).astype(np.float32), "fltp", "mono")
+        frame.sample_rate = RATE
+        for part in av.AudioResampler(stream.codec_context.format, "mono", RATE).resample(frame):
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
     return path.read_bytes()
 
 
@@ -84,8 +97,8 @@ def test_without_pyav_the_rest_is_missed_aloud(tmp_path: Path, name: str, monkey
     assert soundfile.info(tmp_path / "b.wav").duration == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("name", ["a.wav", "a.rf64", "a.aiff", "a.caf", "a.w64"])
-def test_what_follows_a_file_of_chunks_is_missed_aloud(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["a.wav", "a.rf64", "a.aiff", "a.caf", "a.w64", "a.au"])
+def test_what_follows_a_file_that_says_its_length_is_missed_aloud(tmp_path: Path, name: str) -> None:
     path, model = tmp_path / name, TorchGain(fixed_mask(0.5))
     write(path, 1)
     assert not hides_another(path)
@@ -97,6 +110,43 @@ def test_what_follows_a_file_of_chunks_is_missed_aloud(tmp_path: Path, name: str
     for result in (tmp_path / f"b{path.suffix}", tmp_path / "c.flac"):
         assert enhance_file(path, result, model=model).note == reason
         assert soundfile.info(result).frames == RATE
+
+
+@pytest.mark.parametrize("name", ["a.m4a", "a.mp4", "a.mov", "a.3gp", "a.flv", "a.tta"])
+def test_what_follows_a_file_that_ffmpeg_reads_is_missed_aloud(tmp_path: Path, name: str) -> None:
+    path, model = tmp_path / name, TorchGain(fixed_mask(0.5))
+    single = write_media(path, 1)
+    assert not hides_another(path)
+    before = single + write_media(path, 2)
+    path.write_bytes(before)
+    reason = "several files in one, of which only the first is read"
+    with pytest.raises(InputError, match=f"is not overwritten, since it is {reason}; choose another output"):
+        enhance_file(path, path, model=model, overwrite=True)
+    assert path.read_bytes() == before
+    assert enhance_file(path, tmp_path / "b.wav", model=model).note == reason
+    assert soundfile.info(tmp_path / "b.wav").duration == pytest.approx(1, abs=0.05)
+
+
+def test_tags_hide_no_tta_behind_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.tta"
+    content = id3v2("a talk") + write_media(path, 1) + ape() + ID3V1
+    path.write_bytes(content)
+    assert not hides_another(path)
+    path.write_bytes(content * 2)
+    assert hides_another(path)
+
+
+@pytest.mark.parametrize(
+    "options", [{"movflags": "faststart"}, {"movflags": "empty_moov+default_base_moof", "frag_duration": "100000"}]
+)
+def test_a_movie_of_any_order_is_one_file(tmp_path: Path, options: dict[str, str]) -> None:
+    path = tmp_path / "a.mp4"
+    content = write_media(path, 1, options)
+    assert not hides_another(path)
+    path.write_bytes(content + (8).to_bytes(4, "big") + b"free" + bytes(100))
+    assert not hides_another(path)
+    path.write_bytes(content * 2)
+    assert hides_another(path)
 
 
 def test_streams_side_by_side_are_not_joined(tmp_path: Path) -> None:

@@ -7,17 +7,25 @@ import mmap
 import os
 import re
 import struct
+from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from hamiltone.audio.chunks import is_followed, layout_of, samples_chunk
 from hamiltone.audio.mp3 import sound_bytes
+from hamiltone.audio.outer_tags import leading_tags
 
 _UNKNOWN = 0xFFFFFFFF
 _VOICE_BLOCKS = {1, 2, 9}  # of a voc file, those with sound
 _OGG = re.compile(rb"OggS\0[\2\3\6\7]")  # the first page of a stream
 _FLAC = re.compile(rb"fLaC[\0\x80]\0\0\x22")  # the mark and the head of the block that describes the samples
+_FLV = re.compile(rb"FLV\x01[\0\1\4\5]\0{3}\x09\0{4}")  # the header, and the size of no tag before the first
+_TTA = re.compile(rb"TTA1[\x01-\x03]\0[^\0]\0[\x08\x10\x18\x20]\0")  # the mark, the format, channels and bits
+_PLAIN_STARTS = {b".snd", b"dns.", b"NIST", b"2BIT"}  # of files that say where their samples begin and end
+_MOVIE_BOXES = {b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot"}  # with which an mp4 or mov may begin
+_MOST_BOXES = 1_000_000  # a day of video has some 100,000
 _TOLERANCE = 0.01  # of the bytes that an mp3 claims: programs disagree about what to count
 
 
@@ -86,10 +94,40 @@ def is_joined(path: Path, format: str) -> bool:
 
 
 def hides_another(path: Path) -> bool:
-    """Whether another file follows in this one, of a format that no decoder reads on: wav, aiff, CAF or W64."""
+    """Whether another file follows in this one, of a format that no decoder reads on.
+
+    These are wav, aiff, CAF, W64, au, NIST, avr, mp4 and its relatives, flv and tta.
+    """
     with path.open("rb") as file:
-        layout = layout_of(file)
-        return layout is not None and is_followed(file, layout)
+        if layout := layout_of(file):
+            return is_followed(file, layout)
+        file.seek(0)
+        head = file.read(8)
+        if head[:4] in _PLAIN_STARTS:
+            place, size = _samples(file) or (0, 0)
+            file.seek(place + size)
+            return size > 0 and file.read(4) in _PLAIN_STARTS
+        if head[4:] in _MOVIE_BOXES:
+            names = Counter(_boxes(file))
+            return max(names[b"ftyp"], names[b"moov"]) > 1
+        file.seek(len(leading_tags(file)))
+        head = file.read(13)
+    return any(pattern.match(head) and _count(path, pattern) > 1 for pattern in (_FLV, _TTA))
+
+
+def _boxes(file: BinaryIO) -> Iterator[bytes]:
+    """The names of the boxes of an mp4 or mov, without those inside other boxes."""
+    place = 0
+    for _ in range(_MOST_BOXES):
+        file.seek(place)
+        head = file.read(16)
+        size = int.from_bytes(head[:4], "big")
+        if size == 1:
+            size = int.from_bytes(head[8:], "big")
+        if len(head) < 8 or size < 8:  # zero: up to the end of the file
+            return
+        yield head[4:8]
+        place += size
 
 
 def ogg_streams(path: Path) -> int:
