@@ -12,6 +12,7 @@ from hamiltone.audio import media_reader
 from hamiltone.audio.completeness import hides_another, is_joined, ogg_streams
 from hamiltone.audio.formats import MEDIA_FORMATS
 from hamiltone.audio.io import open_reader, probe
+from hamiltone.audio.metadata import read_metadata
 from hamiltone.audio.sound_file import SoundFileReader
 from hamiltone.errors import InputError
 from hamiltone.runtime import enhance_file
@@ -147,6 +148,13 @@ def test_a_movie_of_any_order_is_one_file(tmp_path: Path, options: dict[str, str
     assert not hides_another(path)
     path.write_bytes(content * 2)
     assert hides_another(path)
+
+
+def test_an_avi_goes_on_after_a_gigabyte(tmp_path: Path) -> None:
+    path = tmp_path / "a.avi"
+    path.write_bytes(write_media(path, 1) + b"RIFF" + (12).to_bytes(4, "little") + b"AVIXJUNK" + bytes(4))
+    assert not hides_another(path)
+    assert read_metadata(path, "WAV") == (None, "")  # its picture is no chunk of a wav
 
 
 def test_streams_side_by_side_are_not_joined(tmp_path: Path) -> None:

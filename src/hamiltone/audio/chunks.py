@@ -127,7 +127,7 @@ def layout_of(file: BinaryIO) -> Layout | None:
     file.seek(0)
     start = file.read(12)
     if start[:4] in {b"RIFF", b"RF64", b"BW64"}:
-        return RIFF
+        return RIFF if start[8:] == b"WAVE" else None  # an avi goes on with a second RIFF after a gigabyte
     if start[:4] == b"FORM":
         return AIFF if start[8:] in {b"AIFF", b"AIFC"} else None
     return {b"RIFX": RIFX, b"caff": CAF, b"riff": W64}.get(start[:4])
