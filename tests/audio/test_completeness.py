@@ -9,7 +9,7 @@ import soundfile
 
 from enhancers import fixed_mask
 from hamiltone.audio import media_reader
-from hamiltone.audio.completeness import hides_another, is_joined, ogg_streams
+from hamiltone.audio.completeness import breaks_off, hides_another, is_joined, ogg_streams
 from hamiltone.audio.formats import MEDIA_FORMATS
 from hamiltone.audio.io import open_reader, probe
 from hamiltone.audio.metadata import read_metadata
@@ -37,13 +37,14 @@ def join(path: Path, *seconds: float) -> bytes:
     return path.read_bytes()
 
 
-def write_media(path: Path, seconds: float, options: dict[str, str] | None = None) -> bytes:
-    format, codec = MEDIA_FORMATS[path.suffix]
+def write_media(path: Path, seconds: float, options: dict[str, str] | None = None, codec: str = "") -> bytes:
+    format, codec = ("ogg", codec) if codec else MEDIA_FORMATS[path.suffix]
     with av.open(str(path), "w", format=format, options=options or {}) as container:
         stream = container.add_stream(codec, rate=RATE, layout="mono")
         frame = av.AudioFrame.from_ndarray(noise(1, round(seconds * RATE)).astype(np.float32), "fltp", "mono")
-        frame.sample_rate = RATE
-        for part in av.AudioResampler(stream.codec_context.format, "mono", RATE).resample(frame):
+        frame.sample_rate, frame.pts = RATE, 0
+        parts = av.AudioResampler(stream.codec_context.format, "mono", RATE, frame_size=4096)
+        for part in [*parts.resample(frame), *parts.resample(None)]:
             container.mux(stream.encode(part))
         container.mux(stream.encode(None))
     return path.read_bytes()
@@ -155,6 +156,41 @@ def test_an_avi_goes_on_after_a_gigabyte(tmp_path: Path) -> None:
     path.write_bytes(write_media(path, 1) + b"RIFF" + (12).to_bytes(4, "little") + b"AVIXJUNK" + bytes(4))
     assert not hides_another(path)
     assert read_metadata(path, "WAV") == (None, "")  # its picture is no chunk of a wav
+
+
+@pytest.mark.parametrize("codec", ["VORBIS", "OPUS", "libopus", "flac"])
+def test_an_ogg_without_its_end_is_truncated(tmp_path: Path, codec: str) -> None:
+    path = tmp_path / "a.ogg"
+    if codec.isupper():
+        soundfile.write(path, noise(3 * RATE), RATE, codec)
+        whole = path.read_bytes()
+    else:
+        whole = write_media(path, 1, codec=codec)
+    last_page = whole.rindex(b"OggS")
+    assert not breaks_off(path)
+    for content in (whole * 2, whole + ID3V1):
+        path.write_bytes(content)
+        assert not breaks_off(path)
+    for content in (whole[:-1], whole[: last_page + 20], whole[:last_page], whole[: len(whole) // 2]):
+        for joined in (content, whole + content, content + whole):
+            path.write_bytes(joined)
+            assert breaks_off(path)
+
+
+@pytest.mark.parametrize("name", ["a.ogg", "a.opus"])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_truncated_ogg_is_not_overwritten(tmp_path: Path, name: str, share: float) -> None:
+    path, model = tmp_path / name, TorchGain(fixed_mask(0.5))
+    content = write(path, 4)
+    assert enhance_file(path, tmp_path / "b.wav", model=model).note is None
+    before = content[: round(share * len(content))]
+    path.write_bytes(before)
+    reason = "truncated, or its recording was never finished: it lacks the end of an ogg stream"
+    with pytest.raises(InputError, match=f"is not overwritten, since it is {reason}; choose another output"):
+        enhance_file(path, path, model=model, overwrite=True)
+    assert path.read_bytes() == before
+    assert enhance_file(path, tmp_path / "c.wav", model=model).note == reason
+    assert 0.9 < soundfile.info(tmp_path / "c.wav").duration < 4
 
 
 def test_streams_side_by_side_are_not_joined(tmp_path: Path) -> None:

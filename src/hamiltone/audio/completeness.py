@@ -1,4 +1,4 @@
-"""Whether a file holds what its header says: samples may be cut off, or more sound may follow.
+"""Whether a file holds what its header says: its end may be cut off, or more sound may follow.
 
 Files that were joined end to end, such as the dump of a radio stream, go on after what libsndfile reads of them.
 """
@@ -20,6 +20,9 @@ from hamiltone.audio.outer_tags import leading_tags
 _UNKNOWN = 0xFFFFFFFF
 _VOICE_BLOCKS = {1, 2, 9}  # of a voc file, those with sound
 _OGG = re.compile(rb"OggS\0[\2\3\6\7]")  # the first page of a stream
+_PAGE = re.compile(rb"OggS\0(?=([\0-\7]).{8}(.{4}).{8}(.))", re.DOTALL)  # its flags, its stream, how many sizes follow
+_PAGE_HEADER = 27  # bytes before the sizes
+_FIRST_PAGE, _LAST_PAGE = 2, 4  # among the flags
 _FLAC = re.compile(rb"fLaC[\0\x80]\0\0\x22")  # the mark and the head of the block that describes the samples
 _FLV = re.compile(rb"FLV\x01[\0\1\4\5]\0{3}\x09\0{4}")  # the header, and the size of no tag before the first
 _TTA = re.compile(rb"TTA1[\x01-\x03]\0[^\0]\0[\x08\x10\x18\x20]\0")  # the mark, the format, channels and bits
@@ -128,6 +131,24 @@ def _boxes(file: BinaryIO) -> Iterator[bytes]:
             return
         yield head[4:8]
         place += size
+
+
+def breaks_off(path: Path) -> bool:
+    """Whether a stream of an ogg file lacks its last page, or a page of it is cut off."""
+    with path.open("rb") as file:
+        if file.read(4) != b"OggS":
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            unfinished, end = dict[bytes, bool](), 0
+            for page in _PAGE.finditer(content):
+                flags, stream = page[1][0], page[2]
+                anew = flags & _FIRST_PAGE and unfinished.get(stream)  # two files may use the same number
+                if anew or page.start() < end:
+                    return True
+                unfinished[stream] = not flags & _LAST_PAGE
+                sizes = page.start() + _PAGE_HEADER
+                end = sizes + page[3][0] + sum(content[sizes : sizes + page[3][0]])
+            return any(unfinished.values()) or end > len(content)
 
 
 def ogg_streams(path: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hamiltone.audio.completeness import hides_another
+from hamiltone.audio.completeness import breaks_off, hides_another
 from hamiltone.audio.formats import AudioInfo, Block
 from hamiltone.audio.io import Reader, open_damaged, open_reader
 from hamiltone.audio.soxr_resampling import BlockResampler
@@ -147,4 +147,6 @@ def _read_through(source: Path, open_source: Callable[..., Reader], model_rate: 
             damage = f"damaged or truncated: it is {reader.missing:.2f} s shorter than its header says"
         elif reader.damaged:
             damage = "damaged: parts of it could not be decoded"
+        elif breaks_off(source):
+            damage = "truncated, or its recording was never finished: it lacks the end of an ogg stream"
         return Recording(info, survey, damage, open_source)
