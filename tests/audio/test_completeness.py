@@ -72,6 +72,18 @@ def test_a_single_file_is_not_joined(tmp_path: Path, name: str) -> None:
         assert isinstance(reader, SoundFileReader)
 
 
+def test_what_precedes_an_mp3_is_no_part_of_it(tmp_path: Path) -> None:
+    path, model = tmp_path / "a.mp3", TorchGain(fixed_mask(0.5))
+    junk, content = 1000 * b"junk", write(path, 1)
+    path.write_bytes(junk + content)
+    assert not is_joined(path, "MP3")
+    assert enhance_file(path, tmp_path / "b.wav", model=model).note is None
+    assert soundfile.info(tmp_path / "b.wav").frames == RATE
+    path.write_bytes(junk + 2 * content)  # which PyAV cannot open
+    report = enhance_file(path, tmp_path / "b.wav", model=model, overwrite=True)
+    assert report.note == "several files in one, of which only the first is read"
+
+
 @pytest.mark.parametrize("name", ["a.mp3", "a.flac"])
 def test_what_replaces_a_joined_file_is_as_long(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

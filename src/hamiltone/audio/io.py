@@ -42,11 +42,13 @@ def open_reader(path: Path, dtype: Dtype = "float32") -> Reader:
     _check_readable(path)
     reader = _open_by_header(path, dtype)
     if isinstance(reader, SoundFileReader) and is_joined(path, reader.info.encoding.format):
-        with suppress(InputError):
+        try:
             media = _open_media(path, dtype)
+        except InputError as error:
+            reader.joined, reader.lacks_pyav = True, isinstance(error.__cause__, ImportError)
+        else:
             reader.close()
             return media
-        reader.joined = True
     return reader
 
 

@@ -45,7 +45,7 @@ class MediaReader:
     soundfile's where the decoded samples are PCM or the codec is plain floating point, else the name of the codec.
     """
 
-    joined = False  # files that were joined end to end are read to the end
+    joined = lacks_pyav = False  # files that were joined end to end are read to the end
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
         self._av = import_module("av")

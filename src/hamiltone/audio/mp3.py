@@ -49,8 +49,8 @@ def read_mp3(path: Path, seconds: float) -> Mp3:
     with path.open("rb") as file:
         head = leading_tags(file)
         tail = trailing_tags(file, len(head))
-        frame = _first_frame(file, len(head))
-    constant = frame is None or not (b"Xing" in frame or b"VBRI" in frame)
+        _, frame = _first_frame(file, len(head))
+    constant = not (b"Xing" in frame or b"VBRI" in frame)
     mean = (size - len(head) - len(tail)) * 8e-3 / max(seconds, 1e-3)
     return Mp3(head, tail, _bit_rate(frame) if frame and constant else mean, constant)
 
@@ -58,16 +58,15 @@ def read_mp3(path: Path, seconds: float) -> Mp3:
 def says_length(path: Path) -> bool:
     """Whether the first frame of an mp3 says how many follow; otherwise its length is guessed from the bit rate."""
     with path.open("rb") as file:
-        frame = _first_frame(file, len(leading_tags(file)))
-    return frame is not None and any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
+        _, frame = _first_frame(file, len(leading_tags(file)))
+    return any(name in frame for name in (b"Xing", b"Info", b"VBRI"))
 
 
 def sound_bytes(path: Path) -> tuple[int, int]:
     """How many bytes of sound an mp3 claims in its first frame (0: it does not say), and how many it has."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        start = len(leading_tags(file))
-        frame = _first_frame(file, start) or b""
+        start, frame = _first_frame(file, len(leading_tags(file)))
         present = size - start - len(trailing_tags(file, start))
     if (place := frame.find(b"VBRI")) >= 0:
         return int.from_bytes(frame[place + 10 : place + 14], "big"), present
@@ -78,14 +77,17 @@ def sound_bytes(path: Path) -> tuple[int, int]:
     return int.from_bytes(frame[place : place + 4], "big"), present
 
 
-def _first_frame(file: BinaryIO, start: int) -> bytes | None:
-    """The beginning of the first frame, with the place where a table of the others would be."""
+def _first_frame(file: BinaryIO, start: int) -> tuple[int, bytes]:
+    """Where the first frame begins, and its beginning with the place where a table of the others would be.
+
+    The beginning is empty if there is no frame.
+    """
     file.seek(start)
     data = file.read(_SEARCHED)
     for place in range(len(data) - 4):
         if _bit_rate(data[place : place + 4]):
-            return data[place : place + 200]
-    return None
+            return start + place, data[place : place + 200]
+    return start, b""
 
 
 def _bit_rate(header: bytes) -> int:

@@ -51,6 +51,7 @@ class SoundFileReader:
 
     Attributes:
         joined: Whether more sound follows in the file, which libsndfile does not read.
+        lacks_pyav: Whether PyAV, which may read that, is not installed.
     """
 
     def __init__(self, path: Path, dtype: Dtype) -> None:
@@ -63,7 +64,7 @@ class SoundFileReader:
             raise
         if file.format == "RAW":  # an au without header: libsndfile starts after the twelve bytes that it looked at
             file.seek(0)
-        self.joined = False
+        self.joined = self.lacks_pyav = False
         self._dtype = dtype
         self._frames_read = 0
         frames = round(file.frames / share_of_samples(path))

@@ -137,12 +137,9 @@ def _read_through(source: Path, open_source: Callable[..., Reader], model_rate: 
             model_rate=model_rate,
         )
         damage = ""
-        if reader.joined:
-            damage = (
-                'several files in one, of which only the first is read without PyAV: pip install "hamiltone[media]"'
-            )
-        elif hides_another(source):
+        if reader.joined or hides_another(source):
             damage = "several files in one, of which only the first is read"
+            damage += ' without PyAV: pip install "hamiltone[media]"' if reader.lacks_pyav else ""
         elif reader.missing:
             damage = f"damaged or truncated: it is {reader.missing:.2f} s shorter than its header says"
         elif reader.damaged:
