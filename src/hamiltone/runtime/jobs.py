@@ -34,7 +34,7 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
     suffix, it is the folder for all targets, where files keep their names and folders their structure. Without it,
     ``noisy.wav`` becomes ``noisy.enhanced.wav`` beside it and the folder ``takes`` becomes ``takes.enhanced``. Formats
     that cannot be written become ``.wav``; if two of them would get the same name, each keeps its suffix before it.
-    Links to folders are followed, each once.
+    Links to folders are followed, each once. A file that is named twice, or also found in a folder, is one job.
 
     Results and previews of an earlier call beside their sources, as in ``noisy*.wav``, are not sources. A source is
     only replaced by its own result, and only with `overwrite`; so is the output of a single file, if it exists.
@@ -48,7 +48,7 @@ def plan_jobs(sources: Sequence[str | Path], out: str | Path | None = None, *, o
         for path in paths:
             jobs += _folder_jobs(path, folder, faults) if path.is_dir() else [_file_job(path, folder)]
     results = {_entry(path) for job in jobs for path in _results(job.source)}
-    jobs = _apart([job for job in jobs if _entry(job.source) not in results])
+    jobs = _apart(_once([job for job in jobs if _entry(job.source) not in results]))
     check_jobs(jobs, overwrite=overwrite)
     if not overwrite and len(paths) == 1 and not paths[0].is_dir():
         refuse_existing(jobs[0])
@@ -87,6 +87,11 @@ def _results(source: Path) -> list[Path]:
 def _entry(path: Path) -> Path:
     """A name in its real folder: where it is a link, what it points to may well be a source."""
     return Path(os.path.realpath(path.parent), path.name)
+
+
+def _once(jobs: list[Job]) -> list[Job]:
+    """The jobs, without those that would write the same file from the same source again."""
+    return list({(identity(job.source), _entry(job.target)): job for job in jobs}.values())
 
 
 def _apart(jobs: list[Job]) -> list[Job]:
