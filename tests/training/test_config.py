@@ -65,6 +65,7 @@ def test_an_override_replaces_one_key(override, key, value):
         ("data.variety.snr=8", "data.variety: there is no key snr; did you mean snr_db?"),
         ("loss.stft=1", "loss: there is no key stft; did you mean mstft?"),
         ("run.zebra=1", "there is no key run.zebra; choose from folder, accelerator"),
+        ("run.folder=", "run.folder: expected the name of a folder, got ''"),
         ("validation.metrics=['sisd']", "validation.metrics: there is no metric sisd; did you mean sisdr?"),
         ("validation.select_by=pesq", "validation: select_by must be one of the metrics sisdr, got 'pesq'"),
         ("data.kind=pears", "data: kind must be one of 'synthetic', 'pairs', 'remixed', 'mixtures'"),

@@ -11,6 +11,7 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    field_validator,
     model_validator,
 )
 
@@ -113,6 +114,13 @@ class Run(Table):
     """Epochs between two validations."""
     save_minutes: PositiveFloat = 10.0
     """Minutes between two saves of the state to resume from."""
+
+    @field_validator("folder", mode="before")
+    @classmethod
+    def _has_a_name(cls, folder: Any) -> Any:
+        if folder == "":  # which would be the current folder
+            raise ValueError("expected the name of a folder")
+        return folder
 
 
 class Recipe(Table):
