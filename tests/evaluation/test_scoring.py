@@ -243,6 +243,7 @@ def test_comparison_leaves_out_a_metric_without_scores(folders):
         ([], "give a --noisy folder"),
         (["--noisy", "{0}/noisy", "--metrics", "sisdr,dnsmos_sig"], "sisdr: needs --clean"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/nowhere"], "nowhere"),
+        (["--noisy", "{0}/noisy", "--clean", "{0}/clean/../noisy"], "noisy: expected a folder of clean files"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--metrics", "pesk"], "no metric called pesk"),
         (["--noisy", "{0}/noisy", "--clean", "{0}/clean", "--unprocessed", "--model", "x"], "mutually exclusive"),
         (["--noisy", "{0}/noisy", "--workers", "100000"], "--workers must lie between 1 and"),

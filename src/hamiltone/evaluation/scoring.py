@@ -207,6 +207,8 @@ def evaluate(
     for folder in (noisy, clean or noisy):
         if not folder.is_dir():
             raise InputError(f"{folder}: is not a folder")
+    if clean is not None and clean.samefile(noisy):
+        raise InputError(f"{clean}: expected a folder of clean files, but this is the noisy one")
     pairs, faulty = unpaired(noisy) if clean is None else _paired(clean, noisy)
     if type(system) is ModelName:
         _model(system.name)
