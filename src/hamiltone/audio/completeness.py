@@ -3,7 +3,6 @@
 Files that were joined end to end, such as the dump of a radio stream, go on after what libsndfile reads of them.
 """
 
-import mmap
 import os
 import re
 import struct
@@ -18,6 +17,8 @@ _UNKNOWN = 0xFFFFFFFF
 _VOICE_BLOCKS = {1, 2, 9}  # of a voc file, those with sound
 _OGG = re.compile(rb"OggS\0[\2\3\6\7]")  # the first page of a stream
 _FLAC = re.compile(rb"fLaC[\0\x80]\0\0\x22")  # the mark and the head of the block that describes the samples
+_LONGEST = 8  # bytes that one of these patterns matches
+_BLOCK = 2**20  # bytes searched at a time
 _TOLERANCE = 0.01  # of the bytes that an mp3 claims: programs disagree about what to count
 
 
@@ -114,5 +115,10 @@ def _count(path: Path, pattern: re.Pattern[bytes]) -> int:
 
 @lru_cache(maxsize=16)  # a file is opened several times, and searching an hour of sound takes a second
 def _found(path: Path, pattern: re.Pattern[bytes], size: int, changed: int) -> int:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return sum(1 for _ in pattern.finditer(content))
+    count, carried = 0, b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            content = carried + block
+            count += sum(match.end() > len(carried) for match in pattern.finditer(content))  # others were counted
+            carried = content[1 - _LONGEST :]
+    return count
