@@ -180,7 +180,7 @@ def test_an_ogg_without_its_end_is_truncated(tmp_path: Path, codec: str) -> None
         whole = write_media(path, 1, codec=codec)
     last_page = whole.rindex(b"OggS")
     assert not breaks_off(path)
-    for content in (whole * 2, whole + ID3V1):
+    for content in (whole * 2, whole * 100, whole + ID3V1):
         path.write_bytes(content)
         assert not breaks_off(path)
     for content in (whole[:-1], whole[: last_page + 20], whole[:last_page], whole[: len(whole) // 2]):
@@ -240,3 +240,14 @@ def test_the_answer_is_not_that_of_an_earlier_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() * 2)
     assert is_joined(path, "FLAC")
     assert np.isclose(length(path), 2)
+
+
+@pytest.mark.parametrize("before", [0, 2**20 - 9, 2**20 - 8, 2**20 - 4, 2**20 - 1, 2**20, 2**21 - 3])
+def test_a_file_behind_another_is_found_wherever_blocks_of_it_meet(tmp_path: Path, before: int) -> None:
+    """It is searched block by block, so that memory does not grow with it."""
+    mark = b"fLaC\0\0\0\x22"
+    (tmp_path / "a.flac").write_bytes(bytes(before) + mark)
+    assert not is_joined(tmp_path / "a.flac", "FLAC")
+    (tmp_path / "b.flac").write_bytes(mark + bytes(before) + mark)
+    (tmp_path / "c.flac").write_bytes(bytes(before) + mark + mark)
+    assert is_joined(tmp_path / "b.flac", "FLAC") and is_joined(tmp_path / "c.flac", "FLAC")

@@ -84,6 +84,8 @@ def test_an_override_replaces_one_key(override, key, value):
         ("model.channels=few", "model: channels: should be a valid integer"),
         ("model.preset=qconformer", "model: expected either a preset or a family"),
         ("model={preset='qcon'}", "model: there is no preset 'qcon'"),
+        ("model={preset=[1]}", "model: there is no preset [1]"),
+        ("model.family=[1]", "model: family must be one of paper, compact, rows, got [1]"),
         ("data.segment=1" + 30 * "0", "data.segment: should be less than or equal to 16777216"),
         ("data.length=1" + 30 * "0", "data.length: should be less than or equal to 100000000"),
         ("seed=" + 5000 * "1", "seed: "),

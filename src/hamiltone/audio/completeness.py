@@ -3,7 +3,6 @@
 Files that were joined end to end, such as the dump of a radio stream, go on after what libsndfile reads of them.
 """
 
-import mmap
 import os
 import re
 import struct
@@ -20,15 +19,17 @@ from hamiltone.audio.outer_tags import leading_tags
 _UNKNOWN = 0xFFFFFFFF
 _VOICE_BLOCKS = {1, 2, 9}  # of a voc file, those with sound
 _OGG = re.compile(rb"OggS\0[\2\3\6\7]")  # the first page of a stream
-_PAGE = re.compile(rb"OggS\0(?=([\0-\7]).{8}(.{4}).{8}(.))", re.DOTALL)  # its flags, its stream, how many sizes follow
-_PAGE_HEADER = 27  # bytes before the sizes
-_FIRST_PAGE, _LAST_PAGE = 2, 4  # among the flags
+_PAGE = re.compile(rb"OggS\0[\0-\7]")
+_PAGE_HEADER, _MOST_SIZES = 27, 255  # bytes of a page before its sound
+_FIRST_PAGE, _LAST_PAGE = 2, 4  # among the flags of a page
 _FLAC = re.compile(rb"fLaC[\0\x80]\0\0\x22")  # the mark and the head of the block that describes the samples
 _FLV = re.compile(rb"FLV\x01[\0\1\4\5]\0{3}\x09\0{4}")  # the header, and the size of no tag before the first
 _TTA = re.compile(rb"TTA1[\x01-\x03]\0[^\0]\0[\x08\x10\x18\x20]\0")  # the mark, the format, channels and bits
 _PLAIN_STARTS = {b".snd", b"dns.", b"NIST", b"2BIT"}  # of files that say where their samples begin and end
 _MOVIE_BOXES = {b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot"}  # with which an mp4 or mov may begin
 _MOST_BOXES = 1_000_000  # a day of video has some 100,000
+_LONGEST = 13  # bytes that one of these patterns matches
+_BLOCK = 2**20  # bytes searched at a time
 _TOLERANCE = 0.01  # of the bytes that an mp3 claims: programs disagree about what to count
 
 
@@ -135,20 +136,21 @@ def _boxes(file: BinaryIO) -> Iterator[bytes]:
 
 def breaks_off(path: Path) -> bool:
     """Whether a stream of an ogg file lacks its last page, or a page of it is cut off."""
+    unfinished, end = dict[bytes, bool](), 0
     with path.open("rb") as file:
         if file.read(4) != b"OggS":
             return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            unfinished, end = dict[bytes, bool](), 0
-            for page in _PAGE.finditer(content):
-                flags, stream = page[1][0], page[2]
-                anew = flags & _FIRST_PAGE and unfinished.get(stream)  # two files may use the same number
-                if anew or page.start() < end:
-                    return True
-                unfinished[stream] = not flags & _LAST_PAGE
-                sizes = page.start() + _PAGE_HEADER
-                end = sizes + page[3][0] + sum(content[sizes : sizes + page[3][0]])
-            return any(unfinished.values()) or end > len(content)
+        for place in _places(path, _PAGE):
+            file.seek(place)
+            head = file.read(_PAGE_HEADER + _MOST_SIZES)
+            if len(head) < _PAGE_HEADER or place < end:
+                return True
+            flags, stream, count = head[5], head[14:18], head[26]
+            if flags & _FIRST_PAGE and unfinished.get(stream):  # two files may use the same number
+                return True
+            unfinished[stream] = not flags & _LAST_PAGE
+            end = place + _PAGE_HEADER + count + sum(head[_PAGE_HEADER:][:count])
+        return any(unfinished.values()) or end > os.fstat(file.fileno()).st_size
 
 
 def ogg_streams(path: Path) -> int:
@@ -173,5 +175,17 @@ def _count(path: Path, pattern: re.Pattern[bytes]) -> int:
 
 @lru_cache(maxsize=16)  # a file is opened several times, and searching an hour of sound takes a second
 def _found(path: Path, pattern: re.Pattern[bytes], size: int, changed: int) -> int:
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return sum(1 for _ in pattern.finditer(content))
+    return sum(1 for _ in _places(path, pattern))
+
+
+def _places(path: Path, pattern: re.Pattern[bytes]) -> Iterator[int]:
+    """Where a pattern matches, found block by block."""
+    carried, start = b"", 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            content = carried + block
+            for match in pattern.finditer(content):
+                if match.end() > len(carried):  # others were found before
+                    yield start + match.start()
+            carried = content[1 - _LONGEST :]
+            start += len(content) - len(carried)

@@ -70,7 +70,7 @@ def attention_choices(config: SpeechConfig, among: Iterable[str] = RULES) -> tup
 
 def preset(name: str, attention: str | None = None) -> SpeechConfig:
     """The configuration of a preset, with another attention if one is given and the preset allows it."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise InputError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
     config = PRESETS[name]
     if attention is None:

@@ -38,7 +38,7 @@ def parse_model(value: SpeechConfig | Mapping[str, Any]) -> SpeechConfig:
         raise ValueError("expected either a preset or a family")
     if name is not None:
         return overlay(preset(name), table)
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
     return overlay(FAMILIES[family], table)
 
