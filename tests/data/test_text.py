@@ -57,7 +57,7 @@ def test_unknown_words_have_one_number_and_empty_sentences_none():
     assert vocabulary.encode(("a", "good", "film", "zyx")).tolist() == [2, 1, 3, 1]
     with pytest.raises(InputError, match="an empty sentence has nothing to classify"):
         vocabulary.encode(split_words("  "))
-    with pytest.raises(InputError, match="begins with <padding>, <unknown>"):
+    with pytest.raises(InputError, match="begin with <padding>, <unknown>"):
         Vocabulary(("a", "b"))
 
 
