@@ -11,9 +11,8 @@ demo: .venv/installed
 	$(BIN)/hamiltone enhance examples/noisy.wav -o demo/enhanced.wav --overwrite
 	@echo 'Listen: examples/noisy.wav (a synthetic voice in noise) and demo/enhanced.wav.'
 
-# One thread each, and one process more than two cores, since many tests wait for processes that they start; a file
-# stays in one process, which makes its fixtures once.
-JOBS ?= 3
+# One process per core, one thread each; a file stays in one process, which makes its fixtures once.
+JOBS ?= 2
 test: .venv/developing web/node_modules/.package-lock.json
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
