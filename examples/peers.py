@@ -179,6 +179,7 @@ def main() -> None:
         sizes = {name: size(graph_path(name, options.graphs)) for name in names if name in GRAPHS}
         options.sizes.write_text(json.dumps(sizes, indent=2) + "\n")
     if options.bench:
+        options.bench.mkdir(parents=True, exist_ok=True)
         for row in bench(names, options.ours.split(","), options.graphs):
             (options.bench / f"bench-peer-{row['system']}.json").write_text(json.dumps(row, indent=2) + "\n")
     if options.noisy:
