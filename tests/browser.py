@@ -48,14 +48,34 @@ def compile_typescript(project: str) -> None:
     node(WEB / "node_modules" / "typescript" / "bin" / "tsc", "-p", project)
 
 
-def browse(case: str, address: str, folder: Path) -> dict[str, Any]:
-    """Run a case of web/tests/cases.mjs and return what it saw."""
-    chromium = find_chromium()
-    assert chromium is not None
-    (line,) = node("tests/browser.mjs", chromium, address, folder, case).splitlines()
-    result = json.loads(line)
-    assert "error" not in result, result["error"]
-    seen = result["seen"]
-    assert not seen.get("complaints"), f"the browser's console: {seen['complaints']}"
-    assert not seen.get("requests"), f"asked for after the page has loaded: {seen['requests']}"
-    return seen
+class Chromium:
+    """A browser that runs cases of web/tests/cases.mjs on the page at an address, one after another.
+
+    It is started at the first case, and again after one that failed.
+    """
+
+    def __init__(self, address: str, folder: Path) -> None:
+        self._address, self._folder = address, folder
+        self._node: subprocess.Popen[str] | None = None
+
+    def run(self, case: str) -> dict[str, Any]:
+        """Run a case and return what it saw."""
+        if self._node is None:
+            command = ["node", "tests/browser.mjs", str(find_chromium()), self._address, str(self._folder)]
+            self._node = subprocess.Popen(command, cwd=WEB, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._node.stdin is not None and self._node.stdout is not None
+        print(case, file=self._node.stdin, flush=True)
+        result = json.loads(self._node.stdout.readline() or '{"error": "node has ended: see what it printed"}')
+        if "error" in result:
+            self.close()
+            raise AssertionError(result["error"])
+        seen = result["seen"]
+        assert not seen.get("complaints"), f"the browser's console: {seen['complaints']}"
+        assert not seen.get("requests"), f"asked for after the page has loaded: {seen['requests']}"
+        return seen
+
+    def close(self) -> None:
+        """End the browser."""
+        if self._node is not None:
+            self._node.communicate(timeout=60)
+            self._node = None

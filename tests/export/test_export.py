@@ -1,6 +1,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -49,19 +50,17 @@ def model(config: Config) -> Enhancer:
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Enhancer, Path, Path]]:
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Enhancer, Path, Path]]:
     """A model, its checkpoint and its ONNX file, made once; an export takes seconds."""
-    made: dict[str, tuple[Enhancer, Path, Path]] = {}
 
-    def make(name: str) -> tuple[Enhancer, Path, Path]:
-        if name not in made:
-            torch.manual_seed(0)
-            folder = tmp_path_factory.mktemp("export")
-            enhancer, checkpoint, target = model(CONFIGS[name]), folder / "model.safetensors", folder / "model.onnx"
-            save_checkpoint(checkpoint, enhancer, Header(CONFIGS[name], "mine"))
-            assert export(checkpoint, target, licence="CC0-1.0").difference < 1e-4
-            made[name] = enhancer, checkpoint, target
-        return made[name]
+    @cache
+    def make(name: str, *, window: bool = False) -> tuple[Enhancer, Path, Path]:
+        torch.manual_seed(0)
+        folder = tmp_path_factory.mktemp("export")
+        enhancer, checkpoint, target = model(CONFIGS[name]), folder / "model.safetensors", folder / "model.onnx"
+        save_checkpoint(checkpoint, enhancer, Header(CONFIGS[name], "mine"))
+        assert export(checkpoint, target, licence="CC0-1.0", window=window).difference < 1e-4
+        return enhancer, checkpoint, target
 
     return make
 
@@ -93,10 +92,9 @@ def test_steps_go_on_from_the_states_of_the_model(exported) -> None:
             np.testing.assert_allclose(ours, other.numpy(), atol=1e-4)
 
 
-def test_a_model_that_streams_can_become_a_graph_of_windows(exported, tmp_path: Path) -> None:
-    enhancer, checkpoint, _ = exported("step")
-    export(checkpoint, tmp_path / "window.onnx", window=True)
-    graph = OnnxGraph(tmp_path / "window.onnx", threads=1)
+def test_a_model_that_streams_can_become_a_graph_of_windows(exported) -> None:
+    enhancer, _, target = exported("step", window=True)
+    graph = OnnxGraph(target, threads=1)
     assert (graph.streams, graph.causal, graph.description.latency) == (False, True, None)
     frames = spectrum(20)
     with torch.no_grad():
@@ -104,10 +102,9 @@ def test_a_model_that_streams_can_become_a_graph_of_windows(exported, tmp_path: 
     np.testing.assert_allclose(graph.gain(frames.numpy()), expected, atol=1e-4)
 
 
-def test_such_a_graph_goes_on_where_it_stopped(exported, tmp_path: Path) -> None:
-    enhancer, checkpoint, _ = exported("step")
-    export(checkpoint, tmp_path / "window.onnx", window=True)
-    graph, frames = OnnxGraph(tmp_path / "window.onnx", threads=1), spectrum(20).numpy()
+def test_such_a_graph_goes_on_where_it_stopped(exported) -> None:
+    enhancer, _, target = exported("step", window=True)
+    graph, frames = OnnxGraph(target, threads=1), spectrum(20).numpy()
     gains, states = [], ()
     for part in np.split(frames, [2, 9, 10], axis=1):
         gain, states = graph.gain_after(part, states)

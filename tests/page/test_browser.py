@@ -13,7 +13,7 @@ import soundfile
 import soxr
 
 import hamiltone
-from browser import browse, needs
+from browser import Chromium, needs
 from hamiltone.data.synthetic import speech
 from hamiltone.page.files import WEIGHTS
 from hamiltone.runtime import enhance_file
@@ -54,6 +54,13 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def page(address, folder) -> Iterator[Chromium]:
+    chromium = Chromium(address, folder)
+    yield chromium
+    chromium.close()
+
+
 def snr(found: Path, expected: Path) -> float:
     """Decibels from the expected recording down to what differs from it; format and length are equal."""
     a, b = soundfile.info(found), soundfile.info(expected)
@@ -62,52 +69,52 @@ def snr(found: Path, expected: Path) -> float:
     return 10 * np.log10(np.square(y).sum() / max(np.square(x - y).sum(), 1e-20))
 
 
-def test_the_page_loads_under_its_policy(address, folder):
-    seen = browse("load", address, folder)
+def test_the_page_loads_under_its_policy(page):
+    seen = page.run("load")
     assert seen["title"].startswith("hamiltone") and seen["status"] == "Ready."
 
 
-def test_a_dropped_file_is_cleaned_as_by_the_command_without_a_network(address, folder):
-    seen = browse("drop", address, folder)
+def test_a_dropped_file_is_cleaned_as_by_the_command_without_a_network(page, folder):
+    seen = page.run("drop")
     assert seen["name"] == "noisy.enhanced.wav" and seen["about"] == "0:12 · 16 kHz · mono"
     enhance_file(folder / "noisy.wav", folder / "noisy.python.wav")
     assert snr(folder / "noisy.page.wav", folder / "noisy.python.wav") > 60
 
 
-def test_rate_channels_bits_and_strength_are_those_of_the_command(address, folder):
-    seen = browse("choose", address, folder)
+def test_rate_channels_bits_and_strength_are_those_of_the_command(page, folder):
+    seen = page.run("choose")
     assert seen["about"] == "0:03 · 44.1 kHz · stereo"
     enhance_file(folder / "stereo.wav", folder / "stereo.python.wav", strength=0.5)
     assert snr(folder / "stereo.page.wav", folder / "stereo.python.wav") > 60
 
 
-def test_a_recording_of_8_khz_is_cleaned_as_by_the_command(address, folder):
-    assert browse("narrow", address, folder)["about"] == "0:12 · 8 kHz · mono"
+def test_a_recording_of_8_khz_is_cleaned_as_by_the_command(page, folder):
+    assert page.run("narrow")["about"] == "0:12 · 8 kHz · mono"
     enhance_file(folder / "narrow.wav", folder / "narrow.python.wav")
     assert snr(folder / "narrow.page.wav", folder / "narrow.python.wav") > 60
 
 
-def test_a_compressed_file_keeps_its_rate(address, folder):
-    assert browse("compressed", address, folder)["about"] == "0:02 · 22.05 kHz · mono"
+def test_a_compressed_file_keeps_its_rate(page, folder):
+    assert page.run("compressed")["about"] == "0:02 · 22.05 kHz · mono"
     enhance_file(folder / "noisy.flac", folder / "flac.python.wav")
     assert snr(folder / "flac.page.wav", folder / "flac.python.wav") > 60
 
 
-def test_the_switch_keeps_the_position_and_the_picture_seeks(address, folder):
-    seen = browse("play", address, folder)
+def test_the_switch_keeps_the_position_and_the_picture_seeks(page):
+    seen = page.run("play")
     assert seen["side"] == "before" and seen["before"] > seen["after"] > 0.3
     assert seen["before"] - seen["after"] < 5  # it went on, not back to the beginning
     assert 0.74 < seen["sought"] < 0.9
     assert seen["heard"] > 0.01
 
 
-def test_a_double_click_plays_the_recording_once(address, folder):
-    seen = browse("twice", address, folder)
+def test_a_double_click_plays_the_recording_once(page):
+    seen = page.run("twice")
     assert (seen["playing"], seen["left"]) == (2, 0)  # before and after
 
 
-def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folder):
-    problems = browse("broken", address, folder)["problems"]
+def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(page):
+    problems = page.run("broken")["problems"]
     assert problems == {
         "broken.wav": "broken.wav: This WAV file does not say what its samples are: it is damaged.",
         "noise.mp3": "noise.mp3: This file cannot be read: "
@@ -117,35 +124,35 @@ def test_broken_files_are_one_clear_sentence_and_the_page_goes_on(address, folde
     }
 
 
-def test_a_file_that_comes_before_the_models_waits_for_them(address, folder):
-    seen = browse("early", address, folder)
+def test_a_file_that_comes_before_the_models_waits_for_them(page):
+    seen = page.run("early")
     assert seen["status"] == "Loading the models for noisy.wav …" and seen["name"] == "noisy.wav"
 
 
-def test_a_model_or_code_that_is_cut_short_is_one_clear_sentence(address, folder):
-    compact, code, live = browse("damaged", address, folder)["problems"]
+def test_a_model_or_code_that_is_cut_short_is_one_clear_sentence(page):
+    compact, code, live = page.run("damaged")["problems"]
     assert compact == "The page could not be loaded. models/compact.onnx is damaged, or not a model."
     assert re.fullmatch(r"The page could not be loaded\. onnxruntime-[\d.]+wasm\.gz is damaged or cut short\.", code)
     assert live == "models/live.onnx is damaged, or not a model."
 
 
-def test_another_file_takes_the_place_of_one_that_is_being_cleaned(address, folder):
-    assert browse("change", address, folder)["name"] == "noisy.wav"
+def test_another_file_takes_the_place_of_one_that_is_being_cleaned(page, folder):
+    assert page.run("change")["name"] == "noisy.wav"
     enhance_file(folder / "noisy.wav", folder / "second.python.wav")
     assert snr(folder / "second.page.wav", folder / "second.python.wav") > 60
 
 
-def test_of_two_files_dropped_at_once_the_last_comes_out_with_its_own_sound(address, folder):
-    seen = browse("together", address, folder)
+def test_of_two_files_dropped_at_once_the_last_comes_out_with_its_own_sound(page, folder):
+    seen = page.run("together")
     assert seen["name"] == "noisy.wav" and seen["about"] == "0:12 · 16 kHz · mono"
     enhance_file(folder / "noisy.wav", folder / "together.python.wav")
     assert snr(folder / "together.page.wav", folder / "together.python.wav") > 60
 
 
 @pytest.mark.parametrize("rate", [44_100, 48_000])
-def test_live_sound_is_that_of_the_stream_in_python(address, folder, rate):
+def test_live_sound_is_that_of_the_stream_in_python(page, folder, rate):
     """Chunk by chunk between the audio thread and the worker, which no load of the machine changes."""
-    seen = browse(f"live{rate}", address, folder)
+    seen = page.run(f"live{rate}")
     assert seen["rate"] == rate and not seen["panel"]
     assert re.fullmatch(r"\d+ ms late, \d+ gaps?", seen["status"])
     heard, cleaned = (np.fromfile(folder / f"{name}{rate}.f32", np.float32) for name in ("heard", "cleaned"))
@@ -154,66 +161,66 @@ def test_live_sound_is_that_of_the_stream_in_python(address, folder, rate):
     np.testing.assert_allclose(cleaned, stream.process(heard), atol=1e-4)
 
 
-def test_the_microphone_is_recorded_and_cleaned(address, folder):
-    seen = browse("record", address, folder)
+def test_the_microphone_is_recorded_and_cleaned(page, folder):
+    seen = page.run("record")
     assert re.fullmatch(r"0:0[3-9] · (44\.1|48) kHz · mono", seen["about"])
     assert seen["refusal"] == "noisy.wav: Stop the recording first." and not seen["meter"]
     signal, _ = soundfile.read(folder / "record.page.wav")
     assert np.abs(signal).max() > 0.01
 
 
-def test_a_microphone_recording_that_fills_the_page_ends_and_is_kept(address, folder):
-    seen = browse("full", address, folder)
+def test_a_microphone_recording_that_fills_the_page_ends_and_is_kept(page, folder):
+    seen = page.run("full")
     assert seen["found"] and seen["recording"] == "false"
     assert soundfile.info(folder / "full.page.wav").frames == 96_000
     assert seen["problem"] == "The recording ended after 0:02: the page cannot hold more."
 
 
-def test_a_file_that_is_too_long_is_not_called_damaged(address, folder):
+def test_a_file_that_is_too_long_is_not_called_damaged(page, folder):
     with soundfile.SoundFile(folder / "hour.flac", "w", 48_000, 1) as hour:
         for _ in range(60):
             hour.write(np.zeros(60 * 48_000, np.int16))
-    problems = browse("tooLong", address, folder)["problems"]
+    problems = page.run("tooLong")["problems"]
     assert problems["hour.flac"].startswith("hour.flac: This recording is too long for a page.")
     assert "damaged" in problems["noisy.flac"]
 
 
-def test_no_microphone_is_one_clear_sentence(address, folder):
-    seen = browse("refused", address, folder)
+def test_no_microphone_is_one_clear_sentence(page):
+    seen = page.run("refused")
     assert seen["problem"] == "There is no microphone." and not seen["on"]
 
 
-def test_a_worker_that_is_missing_is_one_clear_sentence(address, folder):
-    seen = browse("missing", address, folder)
+def test_a_worker_that_is_missing_is_one_clear_sentence(page):
+    seen = page.run("missing")
     assert seen["live"] == "A worker of the page did not start." and not seen["on"]
     assert seen["recordings"] == "The page could not be loaded. A worker of the page did not start."
 
 
-def test_a_microphone_that_vanishes_is_one_clear_sentence(address, folder):
-    seen = browse("vanish", address, folder)
+def test_a_microphone_that_vanishes_is_one_clear_sentence(page):
+    seen = page.run("vanish")
     assert seen["problem"].startswith("The microphone was disconnected") and not seen["on"]
 
 
-def test_an_audio_device_that_is_lost_ends_live_sound_and_recordings_with_one_clear_sentence(address, folder):
-    seen = browse("silenced", address, folder)
+def test_an_audio_device_that_is_lost_ends_live_sound_and_recordings_with_one_clear_sentence(page):
+    seen = page.run("silenced")
     assert seen["live"].startswith("The loudspeaker or headphones stopped") and not seen["on"]
     assert seen["recording"] == seen["live"] and not seen["again"]
 
 
 @pytest.mark.parametrize("minutes", [2, pytest.param(10, marks=pytest.mark.soak)])
-def test_minutes_are_cleaned_in_bounded_memory_by_a_page_that_answers(minutes, address, folder):
+def test_minutes_are_cleaned_in_bounded_memory_by_a_page_that_answers(page, minutes, folder):
     rng = np.random.default_rng(0)
     minute = speech(rng, 60 * 16_000) + 0.02 * rng.standard_normal(60 * 16_000)
     soundfile.write(folder / "long.wav", np.tile(minute, minutes), 16_000)
-    seen = browse("long", address, folder)
+    seen = page.run("long")
     print(seen)
     assert soundfile.info(folder / "long.page.wav").frames == minutes * 60 * 16_000
     assert seen["grown"] < LIMIT_MB
     assert seen["unresponsive"] < 1000
 
 
-def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(address, folder):
-    seen = browse("keyboard", address, folder)
+def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page):
+    seen = page.run("keyboard")
     assert seen["order"] == ["choose", "record", "play", "seek", "after", "strength", "download", "live", "A"]
     assert seen["unnamed"] == []
     assert seen["sought"] == pytest.approx(1.2, abs=0.02)  # a tenth of the recording at a time

@@ -41,7 +41,7 @@ def files(tmp_path) -> dict[str, Path]:
 @pytest.fixture
 def server(files) -> Iterator[PageServer]:
     with PageServer(files, port=0) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))  # how often it looks for the end
         thread.start()
         yield server
         server.shutdown()

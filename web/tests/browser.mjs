@@ -1,18 +1,20 @@
 /**
- * The page in Chromium: node tests/browser.mjs CHROMIUM ADDRESS FOLDER [CASE ...]
+ * The page in Chromium: node tests/browser.mjs CHROMIUM ADDRESS FOLDER
  *
- * FOLDER has the recordings, and takes the results. Every case prints one line of JSON: its name, and what was seen or
- * what went wrong. tests/page/test_browser.py makes the recordings, calls this and judges the results.
+ * FOLDER has the recordings, and takes the results. Every line of the standard input is the name of a case, and is
+ * answered by one line of JSON: the name, and what was seen or what went wrong. The browser is the same for all cases,
+ * but each has a context of its own. tests/page/test_browser.py makes the recordings, asks and judges the results.
  */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
 import { chromium } from "playwright-core";
 
 import { cases } from "./cases.mjs";
 
-const [, , executablePath, address, folder, ...wanted] = process.argv;
+const [, , executablePath, address, folder] = process.argv;
 const PATIENCE = 1_500_000; // ten minutes of sound on a machine that does other things, too
 
 const server = await chromium.launchServer({
@@ -86,12 +88,11 @@ const tools = {
   },
 };
 
-for (const [name, run] of Object.entries(cases)) {
-  if (wanted.length && !wanted.includes(name)) continue;
+for await (const name of createInterface({ input: process.stdin })) {
   const began = Date.now();
   let result;
   try {
-    result = { case: name, seen: (await run(tools)) ?? {} };
+    result = { case: name, seen: (await cases[name](tools)) ?? {} };
   } catch (error) {
     result = { case: name, error: String(error?.message ?? error) };
   }
