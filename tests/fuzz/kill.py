@@ -137,31 +137,45 @@ def strike(job: Job, folder: Path, moments: int, seed: int, counts: Counts) -> N
 
 
 def _start(job: Job, folder: Path) -> int:
-    """Fork the program."""
+    """Fork the program; whatever meets the child, it never runs on in the code of its parent."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         return child
+    code = 1
     try:
-        os.chdir(folder)
-        shutil.rmtree("tmp", ignore_errors=True)
-        Path("tmp").mkdir()
-        os.environ["TMPDIR"], tempfile.tempdir = str(folder / "tmp"), None
-        said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w", buffering=1) for number in (1, 2))
-        sys.argv = ["hamiltone", *job.arguments]
-        from hamiltone.__main__ import main
+        code = _run(job, folder)
+    finally:
+        os._exit(code)
 
+
+def _run(job: Job, folder: Path) -> int:
+    """Run the program in this process, and return its exit code."""
+    os.chdir(folder)
+    shutil.rmtree("tmp", ignore_errors=True)
+    Path("tmp").mkdir()
+    os.environ["TMPDIR"], tempfile.tempdir = str(folder / "tmp"), None
+    said = os.open("said.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w", buffering=1) for number in (1, 2))
+    sys.argv = ["hamiltone", *job.arguments]
+    from hamiltone.__main__ import main
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of a program that has not begun
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
         main()
-        code = 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
+        return end.code if isinstance(end.code, int) else 1
     except BaseException:
         sys.excepthook(*sys.exc_info())
-        code = 1
-    sys.stdout.flush()
-    os._exit(code)
+        return 1
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        sys.stdout.flush()
+    return 0
 
 
 def _wait(child: int) -> int:
