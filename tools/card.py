@@ -42,6 +42,7 @@ def fill_card(page: str, results: Path) -> str:
         "scores": scores,
         "twins": twins,
         "heldout": held_out,
+        "averages": averages,
         "races": races,
         "curve": curve,
         "cost": cost,
@@ -128,6 +129,19 @@ def held_out(results: Path) -> str:
         for summary in [report.summary() if ratio == "all" else report.by_snr()[ratio]]
     ]
     return f"{len(noisy.files)} mixtures.\n\n" + markdown.table(["input SNR", "system", *noisy.metrics], rows)
+
+
+def averages(results: Path) -> str:
+    """Averages of two runs by the share of the second, on held-out mixtures: the first, and what changes from it."""
+    reports = [read_report(path) for path in sorted((results / "averages").glob("*.json"))]
+    if not reports:
+        return ""
+    first, *others = reports
+    rows = [[first.system, *(f"{one.mean:.3f}" for one in first.summary().values() if one)]]
+    for report in others:
+        changes = compare(report, first).values()
+        rows.append([report.system, *(f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f})" for one in changes)])
+    return markdown.table(["weights", *first.metrics], rows)
 
 
 def races(results: Path) -> str:

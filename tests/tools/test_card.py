@@ -29,7 +29,8 @@ def fill(name: str, results: Path) -> list[str]:
 
 
 def test_what_was_not_measured_says_so(tmp_path: Path) -> None:
-    for name in ("scores", "models", "twins", "heldout", "races", "curve", "cost", "data", "training-speed"):
+    names = ("scores", "models", "twins", "heldout", "averages", "races", "curve", "cost", "data", "training-speed")
+    for name in names:
         assert fill(name, tmp_path) == ["(not measured yet)"]
 
 
@@ -91,6 +92,12 @@ def test_held_out_mixtures_are_grouped_by_their_ratio(tmp_path: Path) -> None:
         "| 10 - 15 dB | noisy input | 2.00 |",
         "| 10 - 15 dB | `compact` | 4.00 |",
     ]
+
+
+def test_averages_are_compared_with_the_first_file_by_file(tmp_path: Path) -> None:
+    report(tmp_path / "averages" / "a-0.00.json", "live", 1.0, 2.0)
+    report(tmp_path / "averages" / "a-0.50.json", "half", 1.5, 2.5)
+    assert fill("averages", tmp_path)[2:] == ["| live | 1.500 |", "| half | +0.500 (+0.500 to +0.500) |"]
 
 
 def test_the_curve_tells_the_minutes_at_each_validation(tmp_path: Path) -> None:
